@@ -1,0 +1,90 @@
+//! A study file: the question as a person writes it, in TOML.
+//!
+//! The keys and their documentation, from which the JSON schema for editors is made.
+//! Apart from [`Study`](crate::Study), in which defaults are resolved and the model is
+//! read.
+
+use crate::check::check;
+use crate::error::StudyError;
+use crate::search::SearchKeys;
+use crate::source::Source;
+use crate::units::{BatchSize, ErrorRate, Sparsity, Steps};
+use crate::workload::{Optimizer, Pruning, Schedule};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A study of Parsity: how many training steps does a network need to reach a goal error,
+/// as a function of batch size and sparsity, with all metaparameters tuned for each pair?
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Parsity study")]
+pub struct StudyFile {
+    /// The name of the study: letters, digits, `-`, `_` and `.`.
+    pub name: String,
+    /// The data set: a name (mnist, fashion-mnist, cifar10, glyphs) or the path of a file.
+    pub dataset: String,
+    /// The network: a built-in name (simple-cnn, resnet-8) or the path of a model file.
+    pub model: String,
+    /// The rule that turns gradients into updates.
+    pub optimizer: Optimizer,
+    /// How the learning rate changes over a training. Default: constant.
+    #[serde(default)]
+    pub schedule: Schedule,
+    /// The share of wrongly classified validation examples at or below which a trial is
+    /// complete; above 0, below 1.
+    #[schemars(with = "f64")]
+    pub goal_error: ErrorRate,
+    /// The training steps after which a trial without the goal is incomplete.
+    #[schemars(with = "u64", range(min = 1))]
+    pub step_budget: Steps,
+    /// The training steps between goal checks.
+    #[schemars(with = "u64", range(min = 1))]
+    pub check_every: Steps,
+    /// The batch sizes of the grid.
+    #[schemars(with = "Vec<u32>")]
+    pub batch_sizes: Vec<BatchSize>,
+    /// The sparsities of the grid: shares of parameters pruned before training, from 0 to
+    /// below 1.
+    #[schemars(with = "Vec<f64>")]
+    pub sparsities: Vec<Sparsity>,
+    /// How many trials each cell has.
+    #[schemars(range(min = 1))]
+    pub trials: u32,
+    /// The seed of the validation split and of the order of examples. Default: 0.
+    #[serde(default)]
+    pub data_seed: u64,
+    /// The share of the training examples that is held out for goal checks; above 0,
+    /// below 1. Default: 0.1.
+    #[serde(default = "tenth")]
+    pub validation_share: f64,
+    /// How the network is pruned before training.
+    #[serde(default)]
+    pub pruning: Pruning,
+    /// The ranges of the metaparameters. Default: those of the published study.
+    #[serde(default)]
+    pub search: SearchKeys,
+}
+
+fn tenth() -> f64 {
+    0.1
+}
+
+impl StudyFile {
+    /// The study file `text`, checked, with its grid in ascending order; `file` is its
+    /// name in messages.
+    pub fn parse(file: &str, text: &str) -> Result<Self, StudyError> {
+        let source = Source { file, text };
+        let root = source.table()?;
+        let mut study: StudyFile = source.read(&root)?;
+        study.batch_sizes.sort_unstable();
+        study.sparsities.sort_unstable();
+        check(&study).map_err(|problem| source.error_within(&root, problem))?;
+        Ok(study)
+    }
+}
+
+/// The JSON schema of study files, for editors.
+pub fn schema() -> String {
+    let schema = schemars::schema_for!(StudyFile);
+    serde_json::to_string_pretty(&schema).expect("a schema is plain JSON") + "\n"
+}

@@ -1,0 +1,34 @@
+//! The question and the vocabulary: study and model files, cells, trials, search, records.
+//!
+//! A study file ([`StudyFile`]) and its model file ([`ModelFile`]) make a [`Study`]; a
+//! study is a grid of cells ([`Cell`]), and each cell has trials ([`Trial`]), whose points
+//! come from a search space ([`Space`]). What a trial leaves behind is a [`Record`].
+
+mod check;
+mod source;
+mod words;
+
+pub mod builtin;
+pub mod error;
+pub mod file;
+pub mod model;
+pub mod plan;
+pub mod record;
+pub mod search;
+pub mod sobol;
+pub mod study;
+pub mod trial;
+pub mod units;
+pub mod workload;
+
+pub use builtin::BuiltIn;
+pub use error::{Place, Problem, StudyError};
+pub use file::{StudyFile, schema};
+pub use model::{Kind, Layer, ModelFile, Padding};
+pub use plan::{CellWork, Plan, Work};
+pub use record::{Cell, Observation, Outcome, Record};
+pub use search::{Range, Scale, Space};
+pub use study::{Difference, Study};
+pub use trial::{Metaparameters, Trial, TrialId};
+pub use units::{BatchSize, ErrorRate, Sparsity, Steps};
+pub use workload::{Optimizer, Pruning, PruningMethod, Schedule, Workload};
