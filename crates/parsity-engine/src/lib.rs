@@ -1,0 +1,39 @@
+//! The instrument: networks, sparse patterns, kernels, pruning, optimizers, sessions.
+//!
+//! Pure computation. Knows no goals, studies, files, clocks, environment or MPI.
+//!
+//! ```text
+//! layers ─→ Network ─┐
+//!                    ├─→ Program ─→ Session ── step ──→ loss
+//! saliencies ─→ Pattern ┘             │   by a Team of threads,
+//!                        Material, Batches   each with a Workspace
+//! ```
+
+mod batches;
+mod examples;
+mod initialization;
+mod kernels;
+mod network;
+mod optimizer;
+mod pattern;
+mod program;
+mod pruning;
+pub mod random;
+mod session;
+mod shape;
+mod team;
+mod workspace;
+
+pub use batches::{Batches, Order};
+pub use examples::{Examples, ExamplesError, Normalization};
+pub use initialization::initialize;
+pub use kernels::LANES;
+pub use network::{Layer, Network, NetworkError, Padding, Role, Tensor};
+pub use optimizer::{Optimizer, Schedule};
+pub use pattern::Pattern;
+pub use program::Program;
+pub use pruning::{Method, saliencies};
+pub use session::Session;
+pub use shape::Shape;
+pub use team::Team;
+pub use workspace::Material;

@@ -1,0 +1,90 @@
+//! Saliencies: how much each parameter matters before training.
+//!
+//! They are computed once per initialization and serve every sparsity: a pattern keeps
+//! the most salient ones.
+
+use crate::network::{Network, Role};
+use crate::pattern::Pattern;
+use crate::program::Program;
+use crate::random::{Purpose, Stream};
+use crate::team::Team;
+use crate::workspace::Material;
+use std::sync::Arc;
+
+/// SNIP's loss is the mean over batches of this many examples.
+const SNIP_BATCH: usize = 100;
+/// Examples per call of the team: whole SNIP batches.
+const SNIP_CHUNK: usize = 32 * SNIP_BATCH;
+
+/// How saliencies are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// |w · Σ g|: the change of the loss if the connection is cut (Lee 2019).
+    Snip,
+    /// |w|.
+    Magnitude,
+    /// Uniformly random.
+    Random,
+}
+
+/// Saliencies of all parameters at the weights `parameters`.
+///
+/// SNIP sums the gradient over all examples of `split`; random pruning draws from
+/// `seed`. Where biases may not be pruned, they get the highest saliency.
+pub fn saliencies(
+    method: Method,
+    prune_biases: bool,
+    network: &Arc<Network>,
+    parameters: &[f32],
+    seed: u64,
+    split: &[u32],
+    material: &Arc<Material>,
+    team: &mut Team,
+) -> Vec<f32> {
+    let mut saliencies: Vec<f32> = match method {
+        Method::Snip => {
+            let gradient = summed_gradient(network, parameters, split, material, team);
+            let products = parameters.iter().zip(gradient).map(|(&w, g)| (f64::from(w) * g).abs());
+            products.map(|product| product as f32).collect()
+        }
+        Method::Magnitude => parameters.iter().map(|w| w.abs()).collect(),
+        Method::Random => {
+            let mut stream = Stream::new(seed, Purpose::Pruning, 0);
+            parameters.iter().map(|_| stream.uniform() as f32).collect()
+        }
+    };
+    if !prune_biases {
+        for tensor in network.tensors().iter().filter(|tensor| tensor.role == Role::Bias) {
+            saliencies[tensor.range.clone()].fill(f32::INFINITY);
+        }
+    }
+    saliencies
+}
+
+/// Σ over SNIP's batches of the gradient of the batch's mean loss.
+fn summed_gradient(
+    network: &Arc<Network>,
+    parameters: &[f32],
+    split: &[u32],
+    material: &Arc<Material>,
+    team: &mut Team,
+) -> Vec<f64> {
+    let pattern = Arc::new(Pattern::dense(network.parameters()));
+    let program = Arc::new(Program::new(Arc::clone(network), pattern));
+    let mut values = parameters.to_vec();
+    let mut sum = vec![0.0; values.len()];
+    let mut add = |examples: &[u32], batch: usize| {
+        let mut indices = examples.to_vec();
+        let scale = 1.0 / batch as f32;
+        let (_, gradient) = team.gradient(&program, material, &mut values, &mut indices, scale);
+        for (sum, &part) in sum.iter_mut().zip(gradient.iter()) {
+            *sum += f64::from(part);
+        }
+    };
+    let (whole, rest) = split.split_at(split.len() / SNIP_BATCH * SNIP_BATCH);
+    whole.chunks(SNIP_CHUNK).for_each(|chunk| add(chunk, SNIP_BATCH));
+    if !rest.is_empty() {
+        add(rest, rest.len());
+    }
+    sum
+}

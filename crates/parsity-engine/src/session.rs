@@ -1,0 +1,113 @@
+//! One training run: weights, momenta and the step they stand at.
+//!
+//! A session is a small value that any team can advance; it owns no threads and no
+//! activations. It cannot fail: `step` returns a loss, finite or not.
+
+use crate::batches::Batches;
+use crate::kernels::LANES;
+use crate::optimizer::{Optimizer, Schedule};
+use crate::program::Program;
+use crate::team::Team;
+use crate::workspace::{Material, Workspace};
+use std::sync::Arc;
+
+/// A training run in progress.
+#[derive(Debug)]
+pub struct Session {
+    program: Arc<Program>,
+    material: Arc<Material>,
+    weights: Vec<f32>,
+    velocity: Vec<f32>,
+    optimizer: Optimizer,
+    schedule: Schedule,
+    batches: Batches,
+    batch: Vec<u32>,
+    steps: u64,
+}
+
+impl Session {
+    /// A run of `program` from the weights `parameters` (one per parameter of the
+    /// network; pruned ones are not looked at).
+    pub fn new(
+        program: Arc<Program>,
+        material: Arc<Material>,
+        parameters: &[f32],
+        optimizer: Optimizer,
+        schedule: Schedule,
+        batches: Batches,
+    ) -> Self {
+        assert_eq!(
+            material.examples().shape(),
+            program.network().input(),
+            "images of another shape"
+        );
+        let weights = program.pattern().gather(parameters);
+        let velocity = vec![0.0; if optimizer.has_velocity() { weights.len() } else { 0 }];
+        let batch = Vec::with_capacity(batches.batch_size());
+        Session {
+            program,
+            material,
+            weights,
+            velocity,
+            optimizer,
+            schedule,
+            batches,
+            batch,
+            steps: 0,
+        }
+    }
+
+    /// Trains one step; returns the mean loss of its batch before the update.
+    pub fn step(&mut self, team: &mut Team) -> f64 {
+        self.batches.fill(self.steps, &mut self.batch);
+        let size = self.batch.len() as f64;
+        let scale = (1.0 / size) as f32;
+        let (program, material) = (&self.program, &self.material);
+        let (loss, gradient) =
+            team.gradient(program, material, &mut self.weights, &mut self.batch, scale);
+        let rate = self.schedule.rate(self.steps);
+        self.optimizer.update(rate, &gradient, &mut self.weights, &mut self.velocity);
+        self.steps += 1;
+        loss / size
+    }
+
+    /// How many of the examples `indices` are classified wrongly. The list is lent to
+    /// the team's threads and comes back unchanged.
+    pub fn count_errors(&mut self, indices: &mut Vec<u32>, team: &mut Team) -> usize {
+        team.count_errors(&self.program, &self.material, &mut self.weights, indices)
+    }
+
+    /// The mean loss over `examples` and its gradient by the survivors.
+    pub fn gradient(&mut self, examples: &[u32], team: &mut Team) -> (f64, Vec<f32>) {
+        let size = examples.len() as f64;
+        let (program, material) = (&self.program, &self.material);
+        let mut indices = examples.to_vec();
+        let (loss, gradient) =
+            team.gradient(program, material, &mut self.weights, &mut indices, (1.0 / size) as f32);
+        (loss / size, gradient.to_vec())
+    }
+
+    /// The class scores of each of `examples`.
+    pub fn scores(&self, examples: &[u32]) -> Vec<Vec<f32>> {
+        let mut workspace = Workspace::new(self.program.network());
+        let blocks = examples.chunks(LANES);
+        blocks
+            .flat_map(|block| workspace.scores(&self.program, &self.material, &self.weights, block))
+            .collect()
+    }
+
+    /// Steps trained so far.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The survivors' weights.
+    pub fn weights(&self) -> &[f32] {
+        &self.weights
+    }
+
+    /// The program it trains.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+}

@@ -1,0 +1,323 @@
+//! Threads that work on one batch together, and always with the same result.
+//!
+//! A batch is cut into fixed *grains*; each grain's gradient is computed by whichever
+//! thread is free, into the grain's own vector; the vectors are then added along a fixed
+//! tree. So the number of threads never changes a bit. A team of one has no threads
+//! besides its caller and does exactly the same.
+
+use crate::kernels::LANES;
+use crate::program::Program;
+use crate::workspace::{Material, Workspace};
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread::JoinHandle;
+
+/// A batch has at most this many grains.
+const MOST_GRAINS: usize = 16;
+/// Examples per piece of work when errors are counted.
+const PIECE: usize = 8 * LANES;
+/// Turns of waiting before a thread goes to sleep.
+const SPINS: u32 = 4_000;
+
+/// Examples in each grain of a batch of `batch` examples (the last may have fewer):
+/// whole blocks, and as many grains as allowed.
+pub(crate) fn grain_size(batch: usize) -> usize {
+    batch.div_ceil(MOST_GRAINS).next_multiple_of(LANES)
+}
+
+/// What is to be done with each piece of a job.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Task {
+    Gradient { scale: f32 },
+    Errors,
+}
+
+/// What all threads read while they work. The vectors are lent by the caller.
+#[derive(Debug)]
+struct Job {
+    program: Arc<Program>,
+    material: Arc<Material>,
+    values: Vec<f32>,
+    indices: Vec<u32>,
+    task: Task,
+    piece: usize,
+}
+
+/// The gradient of one grain, and its loss.
+#[derive(Debug, Default)]
+pub(crate) struct Grain {
+    gradient: Vec<f32>,
+    loss: f64,
+}
+
+#[derive(Debug)]
+struct Shared {
+    job: RwLock<Option<Job>>,
+    grains: Vec<Mutex<Grain>>,
+    /// The next piece to be taken.
+    next: AtomicUsize,
+    /// The sum of errors counted.
+    errors: AtomicU64,
+    /// Grows with each job; `u64::MAX` sends the threads home.
+    call: AtomicU64,
+    bell: (Mutex<()>, Condvar),
+    /// Threads that have not finished the job.
+    busy: AtomicUsize,
+    failed: AtomicBool,
+}
+
+const DISMISSED: u64 = u64::MAX;
+
+/// A fixed group of threads with their workspaces.
+#[derive(Debug)]
+pub struct Team {
+    shared: Arc<Shared>,
+    own: Option<Workspace>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Team {
+    /// A team of `threads` (at least one: the caller).
+    pub fn new(threads: usize) -> Self {
+        let shared = Arc::new(Shared {
+            job: RwLock::new(None),
+            grains: (0..MOST_GRAINS).map(|_| Mutex::default()).collect(),
+            next: AtomicUsize::new(0),
+            errors: AtomicU64::new(0),
+            call: AtomicU64::new(0),
+            bell: (Mutex::new(()), Condvar::new()),
+            busy: AtomicUsize::new(0),
+            failed: AtomicBool::new(false),
+        });
+        let spawn = |_| {
+            let shared = Arc::clone(&shared);
+            std::thread::spawn(move || shared.serve())
+        };
+        let threads = (1..threads.max(1)).map(spawn).collect();
+        Team { shared, own: None, threads }
+    }
+
+    /// How many threads work, the caller's included.
+    pub fn size(&self) -> usize {
+        self.threads.len() + 1
+    }
+
+    /// The gradient of `scale` × (sum of losses) over the examples `indices`, with the
+    /// survivors' `values`; and the sum of losses. Both vectors are lent, not changed.
+    pub(crate) fn gradient(
+        &mut self,
+        program: &Arc<Program>,
+        material: &Arc<Material>,
+        values: &mut Vec<f32>,
+        indices: &mut Vec<u32>,
+        scale: f32,
+    ) -> (f64, Gradient<'_>) {
+        let pieces = indices.len().div_ceil(grain_size(indices.len()));
+        let piece = grain_size(indices.len());
+        self.run(program, material, values, indices, Task::Gradient { scale }, piece);
+        let loss = self.shared.combine(pieces);
+        (loss, Gradient(self.shared.grain(0)))
+    }
+
+    /// How many of the examples `indices` are classified wrongly.
+    pub(crate) fn count_errors(
+        &mut self,
+        program: &Arc<Program>,
+        material: &Arc<Material>,
+        values: &mut Vec<f32>,
+        indices: &mut Vec<u32>,
+    ) -> usize {
+        self.shared.errors.store(0, Ordering::Relaxed);
+        self.run(program, material, values, indices, Task::Errors, PIECE);
+        self.shared.errors.load(Ordering::Relaxed) as usize
+    }
+
+    /// Lends the vectors to the team, lets all work, and gives the vectors back.
+    fn run(
+        &mut self,
+        program: &Arc<Program>,
+        material: &Arc<Material>,
+        values: &mut Vec<f32>,
+        indices: &mut Vec<u32>,
+        task: Task,
+        piece: usize,
+    ) {
+        let job = Job {
+            program: Arc::clone(program),
+            material: Arc::clone(material),
+            values: std::mem::take(values),
+            indices: std::mem::take(indices),
+            task,
+            piece,
+        };
+        let shared = &*self.shared;
+        *shared.job.write().unwrap_or_else(PoisonError::into_inner) = Some(job);
+        shared.next.store(0, Ordering::Relaxed);
+        shared.busy.store(self.threads.len(), Ordering::Relaxed);
+        if !self.threads.is_empty() {
+            shared.ring(shared.call.load(Ordering::Relaxed) + 1);
+        }
+        shared.work(&mut self.own);
+        let mut spins = 0;
+        while shared.busy.load(Ordering::Acquire) > 0 {
+            spins += 1;
+            if spins < SPINS { spin_loop() } else { std::thread::yield_now() }
+        }
+        let mut slot = shared.job.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(job) = slot.take() {
+            (*values, *indices) = (job.values, job.indices);
+        }
+        assert!(!shared.failed.load(Ordering::Relaxed), "a thread of the team has panicked");
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        self.shared.ring(DISMISSED);
+        for thread in self.threads.drain(..) {
+            // A panicked thread has been reported by `run`.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A batch's gradient, parallel to the survivors.
+pub(crate) struct Gradient<'a>(MutexGuard<'a, Grain>);
+
+impl std::ops::Deref for Gradient<'_> {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        &self.0.gradient
+    }
+}
+
+/// Says that a thread is done, even if it panics.
+struct Done<'a>(&'a Shared);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.failed.store(true, Ordering::Relaxed);
+        }
+        self.0.busy.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl Shared {
+    /// A thread's life: wait for a call, work, say so.
+    fn serve(&self) {
+        let mut workspace = None;
+        let mut heard = 0;
+        loop {
+            heard = self.wait(heard);
+            if heard == DISMISSED {
+                return;
+            }
+            let _done = Done(self);
+            self.work(&mut workspace);
+        }
+    }
+
+    fn ring(&self, call: u64) {
+        let guard = self.bell.0.lock().unwrap_or_else(PoisonError::into_inner);
+        self.call.store(call, Ordering::Release);
+        drop(guard);
+        self.bell.1.notify_all();
+    }
+
+    /// Waits, first awake and then asleep, for a call other than `heard`.
+    fn wait(&self, heard: u64) -> u64 {
+        for _ in 0..SPINS {
+            let call = self.call.load(Ordering::Acquire);
+            if call != heard {
+                return call;
+            }
+            spin_loop();
+        }
+        let mut guard = self.bell.0.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let call = self.call.load(Ordering::Acquire);
+            if call != heard {
+                return call;
+            }
+            guard = self.bell.1.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn grain(&self, index: usize) -> MutexGuard<'_, Grain> {
+        self.grains[index].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes pieces of the job until none is left.
+    fn work(&self, workspace: &mut Option<Workspace>) {
+        let job = self.job.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(job) = job.as_ref() else { return };
+        let network = job.program.network();
+        if !workspace.as_ref().is_some_and(|workspace| workspace.fits(network)) {
+            *workspace = Some(Workspace::new(network));
+        }
+        let Some(workspace) = workspace else { return };
+        let mut pieces = job.indices.chunks(job.piece);
+        let mut taken = 0;
+        loop {
+            let piece = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(indices) = pieces.nth(piece - taken) else { return };
+            taken = piece + 1;
+            match job.task {
+                Task::Gradient { scale } => {
+                    let mut grain = self.grain(piece);
+                    grain.gradient.clear();
+                    grain.gradient.resize(job.values.len(), 0.0);
+                    grain.loss = workspace.accumulate(
+                        &job.program,
+                        &job.material,
+                        &job.values,
+                        indices,
+                        scale,
+                        &mut grain.gradient,
+                    );
+                }
+                Task::Errors => {
+                    let errors =
+                        workspace.count_errors(&job.program, &job.material, &job.values, indices);
+                    self.errors.fetch_add(errors as u64, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Adds the grains along a tree that depends on their number only; the sum ends in
+    /// grain 0. Returns the sum of their losses.
+    fn combine(&self, grains: usize) -> f64 {
+        let mut distance = 1;
+        while distance < grains {
+            for left in (0..grains - distance).step_by(2 * distance) {
+                let (mut left, right) = (self.grain(left), self.grain(left + distance));
+                left.loss += right.loss;
+                for (left, right) in left.gradient.iter_mut().zip(&right.gradient) {
+                    *left += right;
+                }
+            }
+            distance *= 2;
+        }
+        self.grain(0).loss
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grains_are_whole_blocks_and_never_too_many() {
+        for batch in 1..5000 {
+            let size = grain_size(batch);
+            assert_eq!(size % LANES, 0);
+            assert!(batch.div_ceil(size) <= MOST_GRAINS, "{batch}");
+        }
+        assert_eq!(grain_size(64), LANES);
+        assert_eq!(grain_size(1024), 64);
+    }
+}

@@ -1,0 +1,168 @@
+//! Every layer against its plain twin: scores and gradients over shapes, strides,
+//! paddings, densities and batch sizes around the block of eight.
+
+mod support;
+
+use parsity_engine::{
+    Layer, Material, Network, Normalization, Optimizer, Padding, Pattern, Schedule, Shape, Team,
+    initialize,
+    random::{Purpose, Stream},
+};
+use proptest::prelude::*;
+use std::sync::Arc;
+use support::plain::{self, Map};
+use support::{conv, dense};
+
+const RATE: Schedule = Schedule::Constant { rate: 0.1 };
+
+/// Image `index` as the engine sees it, for the twin.
+fn image(material: &Material, normalization: &Normalization, index: usize) -> (Map, usize) {
+    let examples = material.examples();
+    let shape = examples.shape();
+    let plane = shape.height * shape.width;
+    let pixels = examples.image(index).iter().enumerate();
+    let data = pixels
+        .map(|(place, &byte)| f64::from(normalization.channel(place / plane)[usize::from(byte)]))
+        .collect();
+    (Map { shape, data }, usize::from(examples.label(index)))
+}
+
+/// Compares scores, loss and gradient of `layers` with the twin's, keeping `survivors`
+/// of the parameters (all if `None`).
+fn compare(input: Shape, layers: &[Layer], images: usize, density: Option<f64>) {
+    let network = Arc::new(Network::new(input, layers).unwrap());
+    let classes = network.classes() as u32;
+    let material = support::noise(input, images, classes);
+    let normalization = Normalization::of(material.examples());
+    let mut stream = Stream::new(9, Purpose::Pruning, 1);
+    // Biases that are not zero, so that they matter.
+    let parameters: Vec<f32> =
+        initialize(&network, 5).iter().map(|w| w + 0.1 * stream.normal() as f32).collect();
+    let saliencies: Vec<f32> = parameters.iter().map(|_| stream.uniform() as f32).collect();
+    let count = (density.unwrap_or(1.0) * parameters.len() as f64).round() as usize;
+    let pattern = Pattern::of_highest(&saliencies, count);
+    let masked: Vec<f64> =
+        pattern.scatter(&pattern.gather(&parameters)).iter().map(|&w| f64::from(w)).collect();
+
+    let mut session = support::session(
+        &network,
+        pattern.clone(),
+        &material,
+        &parameters,
+        Optimizer::Sgd,
+        RATE,
+        images,
+    );
+    let examples: Vec<u32> = (0..images as u32).collect();
+    let twins: Vec<(Map, usize)> =
+        (0..images).map(|index| image(&material, &normalization, index)).collect();
+    for (found, (image, _)) in session.scores(&examples).iter().zip(&twins) {
+        let expected = plain::scores(layers, &masked, image.clone());
+        for (found, expected) in found.iter().zip(&expected) {
+            assert!(
+                (f64::from(*found) - expected).abs() < 1e-4 * (1.0 + expected.abs()),
+                "{layers:?}"
+            );
+        }
+    }
+    let (loss, gradient) = session.gradient(&examples, &mut Team::new(1));
+    assert!((loss - plain::loss(layers, &masked, &twins)).abs() < 1e-4, "{layers:?}");
+    let expected = plain::gradient(layers, &masked, &twins);
+    let size = expected.iter().fold(0.0f64, |size, x| size.max(x.abs()));
+    for (&index, found) in pattern.survivors().iter().zip(&gradient) {
+        let expected = expected[index as usize];
+        let difference = (f64::from(*found) - expected).abs();
+        assert!(
+            difference < 1e-3 * size + 1e-6,
+            "parameter {index} of {layers:?}: {found} for {expected}"
+        );
+    }
+}
+
+#[test]
+fn a_dense_layer_agrees_at_every_density() {
+    for density in [0.0, 0.02, 0.5, 1.0] {
+        compare(Shape::new(2, 3, 1), &[Layer::Flatten, dense(3)], 9, Some(density));
+    }
+}
+
+#[test]
+fn one_survivor_is_enough() {
+    let layers = [conv("conv", 2, 3, 1, Padding::Same), Layer::Relu, Layer::Flatten, dense(2)];
+    compare(Shape::new(1, 4, 4), &layers, 3, Some(1.0 / 85.0));
+}
+
+#[test]
+fn batches_around_the_block_agree() {
+    for images in [1, 2, 7, 8, 9, 15, 16, 17] {
+        let layers = [conv("conv", 2, 3, 1, Padding::Valid), Layer::Relu, Layer::Flatten, dense(3)];
+        compare(Shape::new(1, 5, 4), &layers, images, None);
+    }
+}
+
+#[test]
+fn layers_without_bias_agree() {
+    let layers = [
+        Layer::Conv {
+            name: "a".into(),
+            filters: 3,
+            size: 2,
+            stride: 1,
+            padding: Padding::Valid,
+            bias: false,
+        },
+        Layer::Flatten,
+        Layer::Dense { name: "b".into(), units: 3, bias: false },
+    ];
+    compare(Shape::new(2, 3, 3), &layers, 5, Some(0.6));
+}
+
+#[test]
+fn both_shortcuts_agree() {
+    let block = |name: &str, filters, stride| Layer::Residual {
+        name: name.into(),
+        filters,
+        size: 3,
+        stride,
+    };
+    let head = conv("conv", 2, 3, 1, Padding::Same);
+    let tail = [Layer::Relu, Layer::GlobalAveragePool, dense(3)];
+    for blocks in
+        [vec![block("a", 2, 1)], vec![block("a", 4, 2)], vec![block("a", 2, 1), block("b", 5, 2)]]
+    {
+        let layers: Vec<Layer> = [vec![head.clone()], blocks, tail.to_vec()].concat();
+        compare(Shape::new(1, 6, 4), &layers, 3, None);
+        compare(Shape::new(1, 6, 4), &layers, 3, Some(0.5));
+    }
+}
+
+#[test]
+fn pooling_before_the_first_parameters_agrees() {
+    let layers = [Layer::AveragePool { size: 2, stride: 2 }, Layer::Relu, Layer::Flatten, dense(2)];
+    compare(Shape::new(2, 4, 4), &layers, 4, None);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn any_convolution_and_pool_agree(
+        (channels, height, width) in (1usize..4, 4usize..12, 4usize..20),
+        (filters, size, stride) in (1usize..4, 1usize..5, 1usize..4),
+        same: bool,
+        (pool, pool_size, pool_stride) in (0u8..3, 1usize..4, 1usize..4),
+        density in prop_oneof![Just(1.0), Just(0.5), Just(0.1), 0.0..1.0f64],
+    ) {
+        let padding = if same { Padding::Same } else { Padding::Valid };
+        let mut layers = vec![conv("a", filters, size, stride, padding), Layer::Relu];
+        match pool {
+            1 => layers.push(Layer::MaxPool { size: pool_size, stride: pool_stride }),
+            2 => layers.push(Layer::AveragePool { size: pool_size, stride: pool_stride }),
+            _ => {}
+        }
+        layers.extend([conv("b", 2, 2, 1, Padding::Same), Layer::Flatten, dense(2)]);
+        // A pool that does not fit is another test's business.
+        if Network::new(Shape::new(channels, height, width), &layers).is_ok() {
+            compare(Shape::new(channels, height, width), &layers, 2, Some(density));
+        }
+    }
+}
