@@ -1,0 +1,7 @@
+//! The answer: records become steps-to-result and scaling curves. Pure values throughout.
+
+pub mod scaling;
+pub mod steps;
+
+pub use scaling::{Curve, PerfectScaling, Point, Scaling};
+pub use steps::{CellSummary, Standing, summarize};

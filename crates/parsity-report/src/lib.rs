@@ -1,0 +1,24 @@
+//! The telling: figures and tables of a study's answer.
+//!
+//! A figure is a plain value ([`figure`]); it is laid out once into a [`scene`] of shapes and
+//! texts, which [`svg`] and [`png`] merely write down, so both always show the same.
+
+pub mod facts;
+pub mod figure;
+pub mod files;
+pub mod numerals;
+pub mod palette;
+pub mod png;
+pub mod scaling;
+pub mod scene;
+pub mod svg;
+pub mod table;
+
+mod layout;
+mod typeface;
+
+pub use facts::StudyFacts;
+pub use figure::Figure;
+pub use files::{ReportError, write_report};
+pub use scaling::draw_scaling;
+pub use table::{steps_csv, steps_list, steps_matrix};

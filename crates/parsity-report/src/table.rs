@@ -1,0 +1,171 @@
+//! The steps-to-result table: as CSV for programs, as text for terminals.
+//!
+//! Nothing is printed here. Whether text is coloured is the caller's decision, because only
+//! the caller knows where it goes.
+
+use crate::numerals::{grouped, significant};
+use comfy_table::{Attribute, Cell, CellAlignment, Color, LineStyle, Table, TableStyle};
+use parsity_analysis::{CellSummary, Standing};
+use parsity_study::{BatchSize, Outcome, Sparsity};
+use std::collections::BTreeSet;
+
+/// All summaries as CSV, one row per cell. What is not known, or not used, is empty; a cell
+/// without steps-to-result whose counts add up to its trials did not reach the goal.
+pub fn steps_csv(summaries: &[CellSummary]) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let outcomes = Outcome::ALL.map(Outcome::name);
+    let fixed = ["batch_size", "sparsity", "steps_to_result", "best_so_far", "best_trial"];
+    let header = fixed.iter().chain(&METAPARAMETERS).chain(&outcomes).chain(&["trials"]);
+    writer.write_record(header).expect("memory takes all rows");
+    for summary in summaries {
+        let mut row = vec![summary.batch_size.to_string(), summary.sparsity.share().to_string()];
+        row.push(text_of(summary.steps_to_result));
+        row.push(text_of(summary.best_so_far));
+        row.push(text_of(summary.best_trial));
+        row.extend(metaparameters(summary).map(text_of));
+        row.extend(Outcome::ALL.map(|outcome| summary.count(outcome).to_string()));
+        row.push(summary.trials.to_string());
+        writer.write_record(row).expect("memory takes all rows");
+    }
+    let bytes = writer.into_inner().expect("memory takes all rows");
+    String::from_utf8(bytes).expect("the rows are text")
+}
+
+/// Steps-to-result as a matrix: a row per batch size, a column per sparsity.
+pub fn steps_matrix(summaries: &[CellSummary], colour: bool) -> String {
+    let sizes: BTreeSet<BatchSize> = summaries.iter().map(|it| it.batch_size).collect();
+    let sparsities: BTreeSet<Sparsity> = summaries.iter().map(|it| it.sparsity).collect();
+    let headings = sparsities.iter().map(Sparsity::to_string);
+    let mut table = table(std::iter::once("batch size".to_owned()).chain(headings), colour);
+    for &size in &sizes {
+        let mut row = vec![Cell::new(grouped(u64::from(size.0)))];
+        row.extend(sparsities.iter().map(|&sparsity| {
+            let mut cells = summaries.iter();
+            let cell = cells.find(|it| (it.batch_size, it.sparsity) == (size, sparsity));
+            cell.map_or_else(|| Cell::new(""), |cell| standing_cell(cell.standing()))
+        }));
+        table.add_row(row);
+    }
+    let caption = " Steps-to-result by batch size and sparsity";
+    format!("{caption}\n{}", finish(&table, &meanings(summaries)))
+}
+
+/// Every cell with the outcomes of its trials and the metaparameters of its best trial.
+/// Metaparameters and outcomes that never occur have no column.
+pub fn steps_list(summaries: &[CellSummary], colour: bool) -> String {
+    let used: Vec<usize> = (0..METAPARAMETERS.len())
+        .filter(|&index| summaries.iter().any(|it| metaparameters(it)[index].is_some()))
+        .collect();
+    let outcomes: Vec<Outcome> = Outcome::ALL
+        .into_iter()
+        .filter(|&outcome| summaries.iter().any(|it| it.count(outcome) > 0))
+        .collect();
+    let headings = ["batch size", "sparsity", "steps-to-result", "best trial"].into_iter();
+    let headings = headings.chain(used.iter().map(|&index| METAPARAMETERS[index])).chain(["done"]);
+    let headings = headings.chain(outcomes.iter().map(|outcome| outcome.name()));
+    let mut table = table(headings.map(|heading| heading.replace('_', " ")), colour);
+    for summary in summaries {
+        let mut row = vec![
+            Cell::new(grouped(u64::from(summary.batch_size.0))),
+            Cell::new(summary.sparsity),
+            standing_cell(summary.standing()),
+            Cell::new(text_of(summary.best_trial)),
+        ];
+        let values = metaparameters(summary);
+        row.extend(used.iter().map(|&index| Cell::new(text_of(values[index].map(significant)))));
+        row.push(Cell::new(format!("{}/{}", summary.done(), summary.trials)));
+        row.extend(outcomes.iter().map(|&outcome| outcome_cell(outcome, summary.count(outcome))));
+        table.add_row(row);
+    }
+    finish(&table, &meanings(summaries))
+}
+
+/// The names of the metaparameters, in the order of the search.
+const METAPARAMETERS: [&str; 4] = ["learning_rate", "momentum", "decay_steps", "end_factor"];
+
+/// Their values in the best trial.
+fn metaparameters(summary: &CellSummary) -> [Option<f64>; 4] {
+    let best = summary.metaparameters;
+    [
+        best.map(|best| best.learning_rate),
+        best.and_then(|best| best.momentum),
+        best.and_then(|best| best.decay_steps).map(|steps| steps.0 as f64),
+        best.and_then(|best| best.end_factor),
+    ]
+}
+
+fn text_of(value: Option<impl ToString>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+fn standing_cell(standing: Standing) -> Cell {
+    match standing {
+        Standing::Reached(steps) => Cell::new(grouped(steps.0)).add_attribute(Attribute::Bold),
+        Standing::Open(Some(steps)) => {
+            Cell::new(format!("≤ {}", grouped(steps.0))).fg(Color::DarkYellow)
+        }
+        Standing::Open(None) => Cell::new("…").add_attribute(Attribute::Dim),
+        Standing::NotReached => Cell::new("–").add_attribute(Attribute::Dim),
+    }
+}
+
+fn outcome_cell(outcome: Outcome, count: u32) -> Cell {
+    let cell = Cell::new(grouped(u64::from(count)));
+    match (outcome, count) {
+        (_, 0) => cell.add_attribute(Attribute::Dim),
+        (Outcome::Failed, _) => cell.fg(Color::Red),
+        _ => cell,
+    }
+}
+
+/// What the signs mean that occur, a line each.
+fn meanings(summaries: &[CellSummary]) -> Vec<String> {
+    let any = |sign: fn(Standing) -> bool| summaries.iter().any(|it| sign(it.standing()));
+    let mut lines = Vec::new();
+    if any(|standing| matches!(standing, Standing::Open(Some(_)))) {
+        lines.push("≤ best so far: trials are missing".to_owned());
+    }
+    if any(|standing| standing == Standing::Open(None)) {
+        lines.push("… open: no trial has reached the goal yet".to_owned());
+    }
+    if any(|standing| standing == Standing::NotReached) {
+        lines.push("– no trial reached the goal within the step budget".to_owned());
+    }
+    let failed: u32 = summaries.iter().map(|it| it.failed).sum();
+    if failed > 0 {
+        let trials = if failed == 1 { "trial" } else { "trials" };
+        lines.push(format!(
+            "! {} {trials} failed: their cells are judged without them",
+            grouped(failed.into())
+        ));
+    }
+    lines
+}
+
+/// No lines but one under the header.
+const RULED: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// An empty table with a ruled header, numbers to the right.
+fn table(headings: impl Iterator<Item = String>, colour: bool) -> Table {
+    let mut table = Table::new();
+    table.load_style(RULED).force_no_tty();
+    if colour {
+        table.enforce_styling();
+    }
+    let heading = |text| Cell::new(text).add_attribute(Attribute::Bold);
+    table.set_header(headings.map(heading).collect::<Vec<_>>());
+    for column in table.column_iter_mut() {
+        column.set_cell_alignment(CellAlignment::Right);
+        column.set_padding((1, 0));
+    }
+    table
+}
+
+fn finish(table: &Table, meanings: &[String]) -> String {
+    let mut text = format!("{}\n", table.trim_fmt());
+    for line in meanings {
+        text.push_str(&format!(" {line}\n"));
+    }
+    text
+}

@@ -1,0 +1,84 @@
+//! Made-up studies: steps that follow the theory, and studies in every state.
+
+use parsity_analysis::{CellSummary, Standing};
+use parsity_report::StudyFacts;
+use parsity_study::{BatchSize, ErrorRate, Metaparameters, Sparsity, Steps};
+
+/// The step budget of all of them.
+pub(crate) const BUDGET: u64 = 40_000;
+/// Their check interval.
+pub(crate) const CHECK_EVERY: u64 = 16;
+
+/// The facts of a study of that name.
+pub(crate) fn facts(name: &str) -> StudyFacts {
+    StudyFacts {
+        name: name.to_owned(),
+        data_set: "MNIST".to_owned(),
+        model: "simple-cnn".to_owned(),
+        optimizer: "momentum".to_owned(),
+        schedule: "constant".to_owned(),
+        goal_error: ErrorRate(0.02),
+        step_budget: Steps(BUDGET),
+        check_every: Steps(CHECK_EVERY),
+        trials: 100,
+    }
+}
+
+/// Summaries of all cells with batch sizes 2^`powers` and those shares removed.
+pub(crate) fn study(
+    powers: std::ops::RangeInclusive<u32>,
+    shares: &[f64],
+    standing: impl Fn(u32, f64) -> Standing,
+) -> Vec<CellSummary> {
+    let cells = powers.flat_map(|power| shares.iter().map(move |&share| (1 << power, share)));
+    cells.map(|(size, share)| summary(size, share, standing(size, share))).collect()
+}
+
+/// A cell of a hundred trials that stands as told.
+pub(crate) fn summary(batch_size: u32, share: f64, standing: Standing) -> CellSummary {
+    let (steps_to_result, best_so_far, done) = match standing {
+        Standing::Reached(steps) => (Some(steps), Some(steps), 100),
+        Standing::NotReached => (None, None, 100),
+        Standing::Open(best_so_far) => (None, best_so_far, 60),
+    };
+    let complete = if best_so_far.is_some() { 23 } else { 0 };
+    CellSummary {
+        batch_size: BatchSize(batch_size),
+        sparsity: Sparsity::new(share).expect("a share lies in [0, 1)"),
+        steps_to_result,
+        best_so_far,
+        best_trial: best_so_far.map(|_| 7),
+        metaparameters: best_so_far.map(|_| Metaparameters {
+            learning_rate: 0.003_162_277_660_168_379_5,
+            momentum: Some(0.982_217),
+            decay_steps: None,
+            end_factor: None,
+        }),
+        complete,
+        incomplete: done - complete - 5,
+        infeasible: 5,
+        outpaced: 0,
+        failed: 0,
+        trials: 100,
+    }
+}
+
+/// K = c₁/B + c₂, rounded up to a goal check; sparse networks need more steps, less so at
+/// large batch sizes.
+pub(crate) fn theory(batch_size: u32, share: f64) -> Standing {
+    let harder = 1.0 - (1.0 - share).log2() * 0.55;
+    let wobble = 1.0 + 0.06 * (f64::from(batch_size).ln() * 7.3 + share * 11.0).sin();
+    let linear = 70_000.0 * harder.powf(1.4) / f64::from(batch_size);
+    let steps = ((linear + 72.0 * harder) * wobble) as u64;
+    let checked = steps.div_ceil(CHECK_EVERY) * CHECK_EVERY;
+    if checked > BUDGET { Standing::NotReached } else { Standing::Reached(Steps(checked)) }
+}
+
+/// A study half done: small batches decided, middle ones open, large ones not begun.
+pub(crate) fn running(batch_size: u32, share: f64) -> Standing {
+    match (theory(batch_size, share), batch_size) {
+        (decided, ..=64) => decided,
+        (Standing::Reached(steps), ..=512) => Standing::Open(Some(Steps(steps.0 + 32))),
+        _ => Standing::Open(None),
+    }
+}
