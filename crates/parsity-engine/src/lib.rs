@@ -32,7 +32,7 @@ pub use network::{Layer, Network, NetworkError, Padding, Role, Tensor};
 pub use optimizer::{Optimizer, Schedule};
 pub use pattern::Pattern;
 pub use program::Program;
-pub use pruning::{Method, saliencies};
+pub use pruning::{Method, Pruning, saliencies};
 pub use session::Session;
 pub use shape::Shape;
 pub use team::Team;

@@ -27,33 +27,40 @@ pub enum Method {
     Random,
 }
 
-/// Saliencies of all parameters at the weights `parameters`.
-///
-/// SNIP sums the gradient over all examples of `split`; random pruning draws from
-/// `seed`. Where biases may not be pruned, they get the highest saliency.
+/// Which parameters may be pruned, and by what measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pruning {
+    /// The measure.
+    pub method: Method,
+    /// Whether biases compete; if not, they have the highest saliency.
+    pub biases: bool,
+    /// What random pruning draws from.
+    pub seed: u64,
+}
+
+/// Saliencies of all parameters at the weights `parameters`; SNIP sums the gradient over
+/// all examples of `split`.
 pub fn saliencies(
-    method: Method,
-    prune_biases: bool,
+    pruning: Pruning,
     network: &Arc<Network>,
     parameters: &[f32],
-    seed: u64,
-    split: &[u32],
     material: &Arc<Material>,
+    split: &[u32],
     team: &mut Team,
 ) -> Vec<f32> {
-    let mut saliencies: Vec<f32> = match method {
+    let mut saliencies: Vec<f32> = match pruning.method {
         Method::Snip => {
-            let gradient = summed_gradient(network, parameters, split, material, team);
+            let gradient = summed_gradient(network, parameters, material, split, team);
             let products = parameters.iter().zip(gradient).map(|(&w, g)| (f64::from(w) * g).abs());
             products.map(|product| product as f32).collect()
         }
         Method::Magnitude => parameters.iter().map(|w| w.abs()).collect(),
         Method::Random => {
-            let mut stream = Stream::new(seed, Purpose::Pruning, 0);
+            let mut stream = Stream::new(pruning.seed, Purpose::Pruning, 0);
             parameters.iter().map(|_| stream.uniform() as f32).collect()
         }
     };
-    if !prune_biases {
+    if !pruning.biases {
         for tensor in network.tensors().iter().filter(|tensor| tensor.role == Role::Bias) {
             saliencies[tensor.range.clone()].fill(f32::INFINITY);
         }
@@ -65,8 +72,8 @@ pub fn saliencies(
 fn summed_gradient(
     network: &Arc<Network>,
     parameters: &[f32],
-    split: &[u32],
     material: &Arc<Material>,
+    split: &[u32],
     team: &mut Team,
 ) -> Vec<f64> {
     let pattern = Arc::new(Pattern::dense(network.parameters()));

@@ -3,8 +3,8 @@
 mod support;
 
 use parsity_engine::{
-    Batches, Method, Optimizer, Order, Pattern, Program, Schedule, Session, Team, initialize,
-    saliencies,
+    Batches, Method, Optimizer, Order, Pattern, Program, Pruning, Schedule, Session, Team,
+    initialize, saliencies,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
@@ -37,8 +37,8 @@ fn sessions(batch_size: usize) -> [Session; 2] {
     let parameters = initialize(&network, 3);
     let split: Arc<[u32]> = (0..300).collect();
     let mut team = Team::new(2);
-    let scores =
-        saliencies(Method::Snip, true, &network, &parameters, 0, &split, &material, &mut team);
+    let snip = Pruning { method: Method::Snip, biases: true, seed: 0 };
+    let scores = saliencies(snip, &network, &parameters, &material, &split, &mut team);
     [network.parameters(), 6_235].map(|survivors| {
         let pattern = Arc::new(Pattern::of_highest(&scores, survivors));
         let program = Arc::new(Program::new(Arc::clone(&network), pattern));

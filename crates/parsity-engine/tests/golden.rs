@@ -2,11 +2,13 @@
 //! SNIP, and ten steps of every optimizer, dense and pruned. The golden files are
 //! written by `scripts/golden`.
 
+#![allow(clippy::unwrap_used)] // Tests may.
+
 mod support;
 
 use parsity_engine::{
-    Examples, Material, Method, Network, Normalization, Optimizer, Pattern, Schedule, Session,
-    Shape, Team, saliencies,
+    Examples, Material, Method, Network, Normalization, Optimizer, Pattern, Pruning, Schedule,
+    Session, Shape, Team, saliencies,
 };
 use safetensors::{Dtype, SafeTensors};
 use std::sync::Arc;
@@ -158,7 +160,8 @@ fn snip_scores_and_mask_agree() {
         let split: Vec<u32> = (0..material.examples().len() as u32).collect();
         let mut team = Team::new(2);
         let network = &golden.network;
-        let found = saliencies(Method::Snip, true, network, &init, 0, &split, &material, &mut team);
+        let snip = Pruning { method: Method::Snip, biases: true, seed: 0 };
+        let found = saliencies(snip, network, &init, &material, &split, &mut team);
         golden.compare(&found, "snip");
         let expected = golden.pattern();
         let pattern = Pattern::of_highest(&found, expected.len());

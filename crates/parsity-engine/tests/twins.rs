@@ -1,6 +1,8 @@
 //! Every layer against its plain twin: scores and gradients over shapes, strides,
 //! paddings, densities and batch sizes around the block of eight.
 
+#![allow(clippy::unwrap_used)] // Tests may.
+
 mod support;
 
 use parsity_engine::{

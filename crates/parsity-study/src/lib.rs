@@ -22,7 +22,7 @@ pub mod units;
 pub mod workload;
 
 pub use builtin::BuiltIn;
-pub use error::{Place, Problem, StudyError};
+pub use error::{Place, Problem, StudyError, nearest};
 pub use file::{StudyFile, schema};
 pub use model::{Kind, Layer, ModelFile, Padding};
 pub use plan::{CellWork, Plan, Work};

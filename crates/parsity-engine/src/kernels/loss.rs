@@ -40,6 +40,6 @@ pub(crate) fn is_wrong(scores: &[Lanes], lane: usize, label: u8) -> bool {
     let (before, after) = (&scores[..label], &scores[label + 1..]);
     let best = before.iter().all(|score| own > score.0[lane])
         && after.iter().all(|score| own >= score.0[lane])
-        && own == own;
+        && !own.is_nan();
     !best
 }

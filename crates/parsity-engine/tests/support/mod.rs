@@ -1,6 +1,6 @@
 //! The two networks of the paper, as layers, for the tests of this folder.
 
-#![allow(dead_code, missing_docs, unreachable_pub)]
+#![allow(dead_code, missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 pub mod plain;
 

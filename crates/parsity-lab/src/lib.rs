@@ -1,0 +1,28 @@
+//! The bench: lowers trials to sessions, runs them, races them, keeps their records.
+//!
+//! ```text
+//! name or path ─ find_study ─→ Study ─┐
+//!                                     ├─ run ─→ Record* ─→ Store
+//!            data set, network ─→ Bench┘  (lockstep race per cell)
+//! ```
+
+mod bench;
+mod error;
+mod lower;
+mod pace;
+mod race;
+mod run;
+mod starts;
+mod store;
+mod studies;
+mod weights;
+
+pub use bench::{Bench, Validation, load_dataset};
+pub use error::LabError;
+pub use lower::{lower_model, lower_optimizer, lower_pruning, lower_schedule};
+pub use pace::{Pace, measure_pace};
+pub use run::{Event, Progress, Summary, run};
+pub use starts::Starts;
+pub use store::{Lock, Store, StoreError, StoredStudy};
+pub use studies::{Question, find_model, find_study};
+pub use weights::{load_weights, save_weights};

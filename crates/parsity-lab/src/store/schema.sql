@@ -1,0 +1,47 @@
+-- The records of any number of studies. Nothing here is derived.
+
+CREATE TABLE study (
+    id          INTEGER PRIMARY KEY,
+    name        TEXT    NOT NULL UNIQUE,
+    question    TEXT    NOT NULL,  -- canonical text of all that can change a number
+    fingerprint TEXT    NOT NULL,  -- SHA-256 of the data set
+    dataset     TEXT    NOT NULL,
+    model       TEXT    NOT NULL,
+    optimizer   TEXT    NOT NULL,
+    schedule    TEXT    NOT NULL,
+    goal_error  REAL    NOT NULL,
+    step_budget INTEGER NOT NULL,
+    check_every INTEGER NOT NULL,
+    batch_sizes TEXT    NOT NULL,  -- the extent that was asked for last, as JSON
+    sparsities  TEXT    NOT NULL,
+    trials      INTEGER NOT NULL,
+    created_at  TEXT    NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))
+) STRICT;
+
+CREATE TABLE trial (
+    id            INTEGER PRIMARY KEY,
+    study         INTEGER NOT NULL REFERENCES study,
+    batch_size    INTEGER NOT NULL,
+    sparsity      REAL    NOT NULL,
+    trial         INTEGER NOT NULL,
+    hash          TEXT    NOT NULL,  -- the trial's id: a hash of its canonical text
+    learning_rate REAL    NOT NULL,
+    momentum      REAL,
+    decay_steps   INTEGER,
+    end_factor    REAL,
+    outcome       TEXT    NOT NULL,
+    steps         INTEGER NOT NULL,
+    seconds       REAL    NOT NULL,
+    message       TEXT,              -- why it failed
+    version       TEXT    NOT NULL,  -- of Parsity
+    finished_at   TEXT    NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ', 'now')),
+    UNIQUE (study, batch_size, sparsity, trial)
+) STRICT;
+
+CREATE TABLE observation (
+    trial INTEGER NOT NULL REFERENCES trial ON DELETE CASCADE,
+    step  INTEGER NOT NULL,
+    loss  REAL    NOT NULL,  -- mean training loss since the last goal check
+    error REAL    NOT NULL,  -- on the entire validation split
+    PRIMARY KEY (trial, step)
+) STRICT, WITHOUT ROWID;
