@@ -21,4 +21,4 @@ pub use facts::StudyFacts;
 pub use figure::Figure;
 pub use files::{ReportError, write_report};
 pub use scaling::draw_scaling;
-pub use table::{steps_csv, steps_list, steps_matrix};
+pub use table::{ruled_table, steps_csv, steps_list, steps_matrix};

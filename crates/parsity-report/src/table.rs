@@ -36,7 +36,8 @@ pub fn steps_matrix(summaries: &[CellSummary], colour: bool) -> String {
     let sizes: BTreeSet<BatchSize> = summaries.iter().map(|it| it.batch_size).collect();
     let sparsities: BTreeSet<Sparsity> = summaries.iter().map(|it| it.sparsity).collect();
     let headings = sparsities.iter().map(Sparsity::to_string);
-    let mut table = table(std::iter::once("batch size".to_owned()).chain(headings), colour);
+    let headings = std::iter::once("batch size".to_owned()).chain(headings);
+    let mut table = ruled_table(headings, 0, colour);
     for &size in &sizes {
         let mut row = vec![Cell::new(grouped(u64::from(size.0)))];
         row.extend(sparsities.iter().map(|&sparsity| {
@@ -63,7 +64,7 @@ pub fn steps_list(summaries: &[CellSummary], colour: bool) -> String {
     let headings = ["batch size", "sparsity", "steps-to-result", "best trial"].into_iter();
     let headings = headings.chain(used.iter().map(|&index| METAPARAMETERS[index])).chain(["done"]);
     let headings = headings.chain(outcomes.iter().map(|outcome| outcome.name()));
-    let mut table = table(headings.map(|heading| heading.replace('_', " ")), colour);
+    let mut table = ruled_table(headings.map(|heading| heading.replace('_', " ")), 0, colour);
     for summary in summaries {
         let mut row = vec![
             Cell::new(grouped(u64::from(summary.batch_size.0))),
@@ -146,8 +147,9 @@ fn meanings(summaries: &[CellSummary]) -> Vec<String> {
 const RULED: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
-/// An empty table with a ruled header, numbers to the right.
-fn table(headings: impl Iterator<Item = String>, colour: bool) -> Table {
+/// An empty table with a ruled header; all columns but the first `words` hold numbers, which
+/// stand to the right. The one look of all tables in a terminal.
+pub fn ruled_table(headings: impl Iterator<Item = String>, words: usize, colour: bool) -> Table {
     let mut table = Table::new();
     table.load_style(RULED).force_no_tty();
     if colour {
@@ -155,8 +157,10 @@ fn table(headings: impl Iterator<Item = String>, colour: bool) -> Table {
     }
     let heading = |text| Cell::new(text).add_attribute(Attribute::Bold);
     table.set_header(headings.map(heading).collect::<Vec<_>>());
-    for column in table.column_iter_mut() {
-        column.set_cell_alignment(CellAlignment::Right);
+    for (index, column) in table.column_iter_mut().enumerate() {
+        if index >= words {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
         column.set_padding((1, 0));
     }
     table

@@ -1,0 +1,48 @@
+//! `parsity prune`: what survives.
+
+use super::setup::{Ready, set_up};
+use super::{print, print_json, table};
+use crate::arguments::Prune;
+use crate::failure::End;
+use crate::words::grouped;
+use parsity_lab::save_weights;
+
+pub(crate) fn prune(arguments: &Prune) -> anyhow::Result<End> {
+    let setup = &arguments.setup;
+    let Ready { bench, parameters, pattern, .. } = set_up(setup)?;
+    let network = &bench.network;
+    if let Some(path) = &setup.save {
+        save_weights(network, &pattern, &pattern.gather(&parameters), path)?;
+    }
+    let counts = pattern.survivors_per_tensor(network);
+    let layers = network.tensors().iter().zip(&counts);
+    if setup.json {
+        let tensors = layers.map(|(tensor, survivors)| {
+            serde_json::json!({
+                "name": tensor.name, "shape": tensor.dims,
+                "parameters": tensor.range.len(), "survivors": survivors,
+            })
+        });
+        print_json(&serde_json::json!({
+            "dataset": setup.dataset, "model": setup.model, "method": setup.method,
+            "sparsity": setup.sparsity, "parameters": pattern.parameters(),
+            "survivors": pattern.len(), "tensors": tensors.collect::<Vec<_>>(),
+        }))?;
+        return Ok(End::Done);
+    }
+    let row = |name: &str, shape: String, all: usize, kept: usize| {
+        let sparsity = format!("{:.1} %", 100.0 * (1.0 - kept as f64 / all as f64));
+        [name.to_owned(), shape, grouped(all as u64), grouped(kept as u64), sparsity]
+    };
+    let tensors = layers.map(|(tensor, &survivors)| {
+        let shape = tensor.dims.iter().map(usize::to_string).collect::<Vec<_>>().join("×");
+        row(&tensor.name, shape, tensor.range.len(), survivors)
+    });
+    let total = row("all", String::new(), pattern.parameters(), pattern.len());
+    let headings = ["tensor", "shape", "parameters", "survivors", "sparsity"];
+    print(table(headings, 1, tensors.chain([total]).collect()))?;
+    if let Some(path) = &setup.save {
+        print(format!("\nWritten: {}", path.display()))?;
+    }
+    Ok(End::Done)
+}

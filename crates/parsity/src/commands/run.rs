@@ -1,0 +1,72 @@
+//! `parsity run`: carries out a study.
+
+use super::{plan::restricted, print, threads};
+use crate::arguments::Run;
+use crate::commands::report::summaries;
+use crate::failure::End;
+use crate::interrupt;
+use crate::progress::Progress;
+use anstream::eprintln;
+use parsity_data::Cache;
+use parsity_lab::{Bench, Lock, Question, Store, Summary};
+use std::path::Path;
+
+pub(crate) fn run(arguments: &Run) -> anyhow::Result<End> {
+    let question = restricted(&arguments.extent)?;
+    let path = &arguments.store.store;
+    let summary = carry_out(&question, path, threads(arguments.threads))?;
+    let (name, store) = (question.study.name(), path.display());
+    show(name, path)?;
+    print(format!(
+        "\nFigure and table: parsity report {} --store {store}",
+        arguments.extent.study
+    ))?;
+    Ok(end(summary))
+}
+
+/// Runs what is missing of a study, with progress, into the store at `path`.
+pub(crate) fn carry_out(
+    question: &Question,
+    path: &Path,
+    threads: usize,
+) -> anyhow::Result<Summary> {
+    let study = &question.study;
+    let stop = interrupt::flag();
+    let _lock = Lock::take(path)?;
+    let mut store = Store::open(path)?;
+    eprintln!("{}: loading {} …", study.name(), study.workload().dataset);
+    let bench = Bench::for_study(question, &Cache::of_user()?)?;
+    let stored = store.enter(study, &bench.fingerprint)?;
+    let done = summaries(&store, &stored)?.iter().map(|cell| u64::from(cell.done())).sum();
+    let trials = study.cells().count() as u64 * u64::from(study.trials());
+    if done > 0 {
+        eprintln!("{done} of {trials} trials were done before and are kept");
+    }
+    let progress = Progress::new(study, done);
+    let watch = |event: parsity_lab::Event<'_>| progress.watch(event);
+    let summary = parsity_lab::run(study, &bench, &mut store, threads, stop, &watch);
+    progress.finish();
+    Ok(summary?)
+}
+
+/// Prints the table of a study.
+pub(crate) fn show(name: &str, path: &Path) -> anyhow::Result<()> {
+    let store = Store::read(path)?;
+    let stored = store.study(name)?;
+    print(super::status::text(&stored, &summaries(&store, &stored)?))
+}
+
+/// How a run ended, and what to say about it.
+pub(crate) fn end(summary: Summary) -> End {
+    if summary.failed > 0 {
+        eprintln!("{} trials failed; run again to repeat them", summary.failed);
+    }
+    match summary {
+        Summary { stopped: true, .. } => {
+            eprintln!("stopped; finished trials are kept, run again to continue");
+            End::Interrupted
+        }
+        Summary { failed: 0, .. } => End::Done,
+        _ => End::SomethingFailed,
+    }
+}

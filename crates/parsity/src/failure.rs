@@ -1,0 +1,98 @@
+//! How commands end: exit codes, and errors told in two lines.
+//!
+//! 0 done · 1 finished, but something failed · 2 the request is wrong · 130 interrupted.
+
+use anstyle::{AnsiColor, Style};
+use parsity_data::DataError;
+use parsity_lab::{LabError, StoreError};
+use std::process::ExitCode;
+
+/// How a command that could do its work ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Done,
+    SomethingFailed,
+    Interrupted,
+}
+
+impl End {
+    pub(crate) fn code(self) -> ExitCode {
+        match self {
+            End::Done => ExitCode::SUCCESS,
+            End::SomethingFailed => ExitCode::from(1),
+            End::Interrupted => ExitCode::from(130),
+        }
+    }
+}
+
+/// Prints what went wrong on one line and what to do on the next; returns the exit code.
+///
+/// Messages of the libraries are written as `what is wrong; what to do`.
+pub(crate) fn tell(error: &anyhow::Error) -> ExitCode {
+    if is_broken_pipe(error) {
+        return ExitCode::SUCCESS;
+    }
+    let chain = format!("{error:#}");
+    let (what, advice) = match chain.rsplit_once("; ") {
+        Some((what, advice)) => (what, advice),
+        None => (chain.as_str(), "`parsity COMMAND --help` shows what a command expects"),
+    };
+    let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
+    let cyan = Style::new().bold().fg_color(Some(AnsiColor::Cyan.into()));
+    anstream::eprintln!("{red}error:{red:#} {what}");
+    anstream::eprintln!("{cyan}help:{cyan:#} {advice}");
+    ExitCode::from(if is_request(error) { 2 } else { 1 })
+}
+
+/// Whoever reads our output has seen enough.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+    kind == Some(std::io::ErrorKind::BrokenPipe)
+}
+
+/// Whether the request is wrong, rather than the machine.
+fn is_request(error: &anyhow::Error) -> bool {
+    let data = |error: &DataError| {
+        !matches!(
+            error,
+            DataError::Io { .. }
+                | DataError::Download { .. }
+                | DataError::Client { .. }
+                | DataError::Unfetchable { .. }
+        )
+    };
+    let store = |error: &StoreError| {
+        !matches!(
+            error,
+            StoreError::Sqlite { .. } | StoreError::Lock { .. } | StoreError::Corrupt { .. }
+        )
+    };
+    if let Some(error) = error.downcast_ref::<LabError>() {
+        return match error {
+            LabError::Io { .. } => false,
+            LabError::Data(error) => data(error),
+            LabError::Store(error) => store(error),
+            _ => true,
+        };
+    }
+    if let Some(error) = error.downcast_ref::<StoreError>() {
+        return store(error);
+    }
+    if let Some(error) = error.downcast_ref::<DataError>() {
+        return data(error);
+    }
+    error.downcast_ref::<parsity_study::StudyError>().is_some()
+        || error.downcast_ref::<WrongRequest>().is_some()
+}
+
+/// A request that no library had to look at to see that it is wrong.
+#[derive(Debug)]
+pub(crate) struct WrongRequest(pub(crate) String);
+
+impl std::fmt::Display for WrongRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WrongRequest {}

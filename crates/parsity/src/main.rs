@@ -1,0 +1,30 @@
+//! Parsity's command line: arguments and glue, nothing that measures.
+
+mod arguments;
+mod commands;
+mod failure;
+mod interrupt;
+mod progress;
+mod words;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Quickstart(arguments) => commands::quickstart::quickstart(&arguments),
+        Command::Studies(arguments) => commands::studies::studies(&arguments),
+        Command::Plan(arguments) => commands::plan::plan(&arguments),
+        Command::Run(arguments) => commands::run::run(&arguments),
+        Command::Status(arguments) => commands::status::status(&arguments),
+        Command::Report(arguments) => commands::report::report(&arguments),
+        Command::Train(arguments) => commands::train::train(&arguments),
+        Command::Prune(arguments) => commands::prune::prune(&arguments),
+        Command::Data(arguments) => commands::data::data(&arguments),
+    };
+    match result {
+        Ok(end) => end.code(),
+        Err(error) => failure::tell(&error),
+    }
+}
