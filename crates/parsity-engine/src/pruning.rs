@@ -39,7 +39,7 @@ pub struct Pruning {
 }
 
 /// Saliencies of all parameters at the weights `parameters`; SNIP sums the gradient over
-/// all examples of `split`.
+/// all examples of `split`. `None` if `go_on` said no on the way.
 pub fn saliencies(
     pruning: Pruning,
     network: &Arc<Network>,
@@ -47,10 +47,11 @@ pub fn saliencies(
     material: &Arc<Material>,
     split: &[u32],
     team: &mut Team,
-) -> Vec<f32> {
+    go_on: &dyn Fn() -> bool,
+) -> Option<Vec<f32>> {
     let mut saliencies: Vec<f32> = match pruning.method {
         Method::Snip => {
-            let gradient = summed_gradient(network, parameters, material, split, team);
+            let gradient = summed_gradient(network, parameters, material, split, team, go_on)?;
             let products = parameters.iter().zip(gradient).map(|(&w, g)| (f64::from(w) * g).abs());
             products.map(|product| product as f32).collect()
         }
@@ -65,7 +66,7 @@ pub fn saliencies(
             saliencies[tensor.range.clone()].fill(f32::INFINITY);
         }
     }
-    saliencies
+    Some(saliencies)
 }
 
 /// Σ over SNIP's batches of the gradient of the batch's mean loss.
@@ -75,23 +76,25 @@ fn summed_gradient(
     material: &Arc<Material>,
     split: &[u32],
     team: &mut Team,
-) -> Vec<f64> {
+    go_on: &dyn Fn() -> bool,
+) -> Option<Vec<f64>> {
     let pattern = Arc::new(Pattern::dense(network.parameters()));
     let program = Arc::new(Program::new(Arc::clone(network), pattern));
     let mut values = parameters.to_vec();
     let mut sum = vec![0.0; values.len()];
-    let mut add = |examples: &[u32], batch: usize| {
+    let (whole, rest) = split.split_at(split.len() / SNIP_BATCH * SNIP_BATCH);
+    let batches = whole.chunks(SNIP_CHUNK).map(|chunk| (chunk, SNIP_BATCH));
+    let last = (!rest.is_empty()).then_some((rest, rest.len()));
+    for (examples, batch) in batches.chain(last) {
+        if !go_on() {
+            return None;
+        }
         let mut indices = examples.to_vec();
         let scale = 1.0 / batch as f32;
         let (_, gradient) = team.gradient(&program, material, &mut values, &mut indices, scale);
         for (sum, &part) in sum.iter_mut().zip(gradient.iter()) {
             *sum += f64::from(part);
         }
-    };
-    let (whole, rest) = split.split_at(split.len() / SNIP_BATCH * SNIP_BATCH);
-    whole.chunks(SNIP_CHUNK).for_each(|chunk| add(chunk, SNIP_BATCH));
-    if !rest.is_empty() {
-        add(rest, rest.len());
     }
-    sum
+    Some(sum)
 }

@@ -38,7 +38,8 @@ fn sessions(batch_size: usize) -> [Session; 2] {
     let split: Arc<[u32]> = (0..300).collect();
     let mut team = Team::new(2);
     let snip = Pruning { method: Method::Snip, biases: true, seed: 0 };
-    let scores = saliencies(snip, &network, &parameters, &material, &split, &mut team);
+    let scores = saliencies(snip, &network, &parameters, &material, &split, &mut team, &|| true)
+        .expect("nobody stops it");
     [network.parameters(), 6_235].map(|survivors| {
         let pattern = Arc::new(Pattern::of_highest(&scores, survivors));
         let program = Arc::new(Program::new(Arc::clone(&network), pattern));

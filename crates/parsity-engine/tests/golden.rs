@@ -161,7 +161,8 @@ fn snip_scores_and_mask_agree() {
         let mut team = Team::new(2);
         let network = &golden.network;
         let snip = Pruning { method: Method::Snip, biases: true, seed: 0 };
-        let found = saliencies(snip, network, &init, &material, &split, &mut team);
+        let found = saliencies(snip, network, &init, &material, &split, &mut team, &|| true)
+            .expect("nobody stops it");
         golden.compare(&found, "snip");
         let expected = golden.pattern();
         let pattern = Pattern::of_highest(&found, expected.len());

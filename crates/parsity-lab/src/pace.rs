@@ -37,7 +37,8 @@ pub fn measure_pace(network: &Arc<Network>, sparsity: Sparsity) -> Pace {
     let parameters = initialize(network, 0);
     let all: Arc<[u32]> = (0..IMAGES as u32).collect();
     let random = Pruning { method: Method::Random, biases: true, seed: 0 };
-    let scores = saliencies(random, network, &parameters, &material, &all, &mut team);
+    let scores = saliencies(random, network, &parameters, &material, &all, &mut team, &|| true)
+        .expect("nobody stops it");
     let pattern = Pattern::of_highest(&scores, sparsity.survivors(parameters.len()));
     let program = Arc::new(Program::new(Arc::clone(network), Arc::new(pattern)));
     let mut session = Session::new(

@@ -211,11 +211,14 @@ impl Floor<'_> {
         validation: &mut Vec<u32>,
     ) -> Option<Interval> {
         let workload = &runner.trial.workload;
-        let session =
-            runner.session.get_or_insert_with(|| self.starts.session(&runner.trial, team));
+        let go_on = || !self.stop.load(Ordering::Relaxed);
+        if runner.session.is_none() {
+            runner.session = Some(self.starts.session(&runner.trial, team, &go_on)?);
+        }
+        let session = runner.session.as_mut()?;
         let mut losses = 0.0;
         for _ in 0..workload.check_every.0 {
-            if self.stop.load(Ordering::Relaxed) {
+            if !go_on() {
                 return None;
             }
             let loss = session.step(team);

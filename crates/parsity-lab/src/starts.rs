@@ -8,14 +8,17 @@ use crate::lower::{lower_optimizer, lower_pruning, lower_schedule};
 use parsity_engine::{Batches, Order, Pattern, Program, Session, Team, initialize, saliencies};
 use parsity_study::{Pruning, Sparsity, Trial};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The saliencies of one seed, once they are computed.
+type Slot = Arc<Mutex<Option<Vec<f32>>>>;
 
 /// The starts of a study's trials, shared by all who train them.
 #[derive(Debug)]
 pub struct Starts<'a> {
     bench: &'a Bench,
     pruning: Pruning,
-    saliencies: Mutex<HashMap<u64, Arc<OnceLock<Vec<f32>>>>>,
+    saliencies: Mutex<HashMap<u64, Slot>>,
 }
 
 impl<'a> Starts<'a> {
@@ -24,14 +27,19 @@ impl<'a> Starts<'a> {
         Starts { bench, pruning, saliencies: Mutex::default() }
     }
 
-    /// The session of `trial`, at step 0.
-    pub fn session(&self, trial: &Trial, team: &mut Team) -> Session {
+    /// The session of `trial`, at step 0; `None` if `go_on` said no on the way.
+    pub fn session(
+        &self,
+        trial: &Trial,
+        team: &mut Team,
+        go_on: &dyn Fn() -> bool,
+    ) -> Option<Session> {
         let network = &self.bench.network;
         let parameters = initialize(network, trial.seed());
-        let pattern = self.pattern(trial.seed(), trial.cell.sparsity, &parameters, team);
+        let pattern = self.pattern(trial.seed(), trial.cell.sparsity, &parameters, team, go_on)?;
         let program = Arc::new(Program::new(Arc::clone(network), Arc::new(pattern)));
         let point = &trial.metaparameters;
-        Session::new(
+        Some(Session::new(
             program,
             Arc::clone(&self.bench.material),
             &parameters,
@@ -42,30 +50,34 @@ impl<'a> Starts<'a> {
                 trial.cell.batch_size.0 as usize,
                 Order::Shuffled { seed: trial.workload.data_seed },
             ),
-        )
+        ))
     }
 
-    /// The survivors of the weights `parameters`, which `seed` made, at `sparsity`.
+    /// The survivors of the weights `parameters`, which `seed` made, at `sparsity`; `None`
+    /// if `go_on` said no on the way.
     pub fn pattern(
         &self,
         seed: u64,
         sparsity: Sparsity,
         parameters: &[f32],
         team: &mut Team,
-    ) -> Pattern {
+        go_on: &dyn Fn() -> bool,
+    ) -> Option<Pattern> {
         if sparsity == Sparsity::DENSE {
-            return Pattern::dense(parameters.len());
+            return Some(Pattern::dense(parameters.len()));
         }
         let slot = {
             let mut all = self.saliencies.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(all.entry(seed).or_default())
         };
         // Whoever comes first computes; others that need the same wait for it.
-        let saliencies = slot.get_or_init(|| {
+        let mut known = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.is_none() {
             let Bench { network, material, train, .. } = self.bench;
             let pruning = lower_pruning(self.pruning, seed);
-            saliencies(pruning, network, parameters, material, train, team)
-        });
-        Pattern::of_highest(saliencies, sparsity.survivors(parameters.len()))
+            *known = saliencies(pruning, network, parameters, material, train, team, go_on);
+        }
+        let survivors = sparsity.survivors(parameters.len());
+        known.as_ref().map(|saliencies| Pattern::of_highest(saliencies, survivors))
     }
 }

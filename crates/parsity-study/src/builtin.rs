@@ -6,7 +6,7 @@
 
 use crate::file::StudyFile;
 use crate::model::{self, ModelFile};
-use crate::search::{SearchKeys, Space};
+use crate::search::{RangeKeys, SearchKeys, Space};
 use crate::study::Study;
 use crate::workload::Optimizer::{Momentum, Nesterov, Sgd};
 use crate::workload::Schedule::{Constant, LinearDecay};
@@ -34,6 +34,8 @@ struct Family {
     /// Powers of two: the exponents of the smallest and the largest batch size.
     batch_exponents: [u32; 2],
     trials: u32,
+    /// The ranges that are not the published ones.
+    search: SearchKeys,
 }
 
 const MNIST: Family = Family {
@@ -45,6 +47,7 @@ const MNIST: Family = Family {
     check_every: 16,
     batch_exponents: [1, 14],
     trials: 100,
+    search: SearchKeys { learning_rate: None, momentum: None, decay_steps: None, end_factor: None },
 };
 
 const FASHION_MNIST: Family =
@@ -66,12 +69,19 @@ const GLYPHS: Family = Family { title: "generated glyphs", dataset: "glyphs", ..
 const QUICKSTART: Family = Family {
     title: "a small set of generated glyphs",
     dataset: "glyphs-small",
-    model: "simple-cnn",
-    goal_error: 0.05,
+    model: "mini-cnn",
+    goal_error: 0.1,
     step_budget: 2_000,
-    check_every: 8,
+    check_every: 4,
     batch_exponents: [3, 10],
-    trials: 8,
+    trials: 16,
+    // Narrower than the published ranges, so that few trials cover them.
+    search: SearchKeys {
+        learning_rate: Some(RangeKeys { from: 1e-3, to: 1.0, scale: None }),
+        momentum: Some(RangeKeys { from: 0.5, to: 0.99, scale: None }),
+        decay_steps: None,
+        end_factor: None,
+    },
 };
 
 const SPARSITIES: [f64; 4] = [0.0, 0.5, 0.7, 0.9];
@@ -141,7 +151,7 @@ impl BuiltIn {
         let Family { dataset, model, goal_error, step_budget, check_every, trials, .. } = family;
         let [smallest, largest] = family.batch_exponents;
         let batch_sizes: Vec<u32> = (smallest..=largest).map(|exponent| 1 << exponent).collect();
-        let ranges: String = Space::new(*optimizer, *schedule, &SearchKeys::default())
+        let ranges: String = Space::new(*optimizer, *schedule, &family.search)
             .dimensions()
             .map(|(key, range)| format!("{key} = {range}\n"))
             .collect();
@@ -154,7 +164,7 @@ impl BuiltIn {
 name = "{name}"
 # A name, or the path of a file.
 dataset = "{dataset}"
-# simple-cnn, resnet-8, or the path of a model file.
+# simple-cnn, resnet-8, mini-cnn, or the path of a model file.
 model = "{model}"
 # sgd, momentum or nesterov.
 optimizer = "{optimizer}"

@@ -23,7 +23,7 @@ pub struct StudyFile {
     pub name: String,
     /// The data set: a name (mnist, fashion-mnist, cifar10, glyphs) or the path of a file.
     pub dataset: String,
-    /// The network: a built-in name (simple-cnn, resnet-8) or the path of a model file.
+    /// The network: a built-in name (simple-cnn, resnet-8, mini-cnn) or the path of a model file.
     pub model: String,
     /// The rule that turns gradients into updates.
     pub optimizer: Optimizer,

@@ -9,13 +9,14 @@ use crate::words::words;
 use std::fmt;
 
 /// The names of the built-in networks.
-pub const BUILTIN_NAMES: [&str; 2] = ["simple-cnn", "resnet-8"];
+pub const BUILTIN_NAMES: [&str; 3] = ["simple-cnn", "resnet-8", "mini-cnn"];
 
 /// The model file of a built-in network.
 pub fn builtin(name: &str) -> Option<&'static str> {
     match name {
         "simple-cnn" => Some(include_str!("../models/simple-cnn.toml")),
         "resnet-8" => Some(include_str!("../models/resnet-8.toml")),
+        "mini-cnn" => Some(include_str!("../models/mini-cnn.toml")),
         _ => None,
     }
 }

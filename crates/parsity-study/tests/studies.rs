@@ -71,7 +71,8 @@ fn the_published_studies_have_the_published_numbers() {
 
 #[test]
 fn a_built_in_study_says_nothing_but_defaults_where_there_are_defaults() {
-    for built_in in builtin::all() {
+    // The quickstart searches narrower ranges.
+    for built_in in builtin::all().iter().filter(|study| study.name != "quickstart") {
         let text = built_in.text();
         let (required, rest) = text.split_once("# The validation split").expect("the template");
         assert!(rest.contains("[pruning]") && rest.contains("[search]"));
@@ -233,10 +234,10 @@ fn ids_of_different_trials_differ() {
         .flat_map(|cell| (0..study.trials()).map(move |index| (cell, index)))
         .map(|(cell, index)| study.trial(cell, index).id().to_string())
         .collect();
-    assert_eq!(ids.len(), 8 * 4 * 8);
+    assert_eq!(ids.len(), 8 * 4 * 16);
     ids.sort_unstable();
     ids.dedup();
-    assert_eq!(ids.len(), 8 * 4 * 8);
+    assert_eq!(ids.len(), 8 * 4 * 16);
     assert!(ids.iter().all(|id| id.len() == 32));
 }
 

@@ -175,7 +175,7 @@ pub(crate) struct Setup {
     /// A data set's name, a folder or a .npz file
     #[arg(long, value_name = "D")]
     pub(crate) dataset: String,
-    /// simple-cnn, resnet-8 or a model file
+    /// simple-cnn, resnet-8, mini-cnn or a model file
     #[arg(long, value_name = "M")]
     pub(crate) model: String,
     /// Share of the parameters to remove before training

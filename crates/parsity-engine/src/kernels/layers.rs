@@ -2,6 +2,7 @@
 
 use super::{LANES, Lanes, multiversion};
 use crate::network::{Value, Window};
+use crate::shape::Shape;
 
 multiversion! {
     /// y = max(x, 0).
@@ -10,11 +11,11 @@ multiversion! {
 
 #[inline(always)]
 fn relu_body(input: &Value, output: &Value, x: &[Lanes], y: &mut [Lanes]) {
-    for_each_row(input, output, |from, to, width| {
+    for (from, to, width) in rows(input, output) {
         for (y, x) in y[to..to + width].iter_mut().zip(&x[from..from + width]) {
             *y = rectified(*x);
         }
-    });
+    }
 }
 
 multiversion! {
@@ -43,12 +44,12 @@ multiversion! {
 
 #[inline(always)]
 fn relu_gradient_body(input: &Value, output: &Value, y: &[Lanes], dy: &[Lanes], dx: &mut [Lanes]) {
-    for_each_row(input, output, |from, to, width| {
+    for (from, to, width) in rows(input, output) {
         let gradients = dy[to..to + width].iter().zip(&y[to..to + width]);
         for (dx, (dy, y)) in dx[from..from + width].iter_mut().zip(gradients) {
             *dx = dx.plus(passed(*y, *dy));
         }
-    });
+    }
 }
 
 multiversion! {
@@ -76,16 +77,16 @@ multiversion! {
 
 #[inline(always)]
 fn max_pool_body(window: Window, input: &Value, output: &Value, x: &[Lanes], y: &mut [Lanes]) {
-    for_each_window(window, input, output, |from, to, columns| {
+    for (from, to) in windows(window, input, output) {
         let mut highest = x[from];
-        for_each_position(window, from, columns, |position| {
+        for position in positions(window, input, from) {
             let x = &x[position];
             highest = Lanes(std::array::from_fn(|lane| {
                 if x.0[lane] > highest.0[lane] { x.0[lane] } else { highest.0[lane] }
             }));
-        });
+        }
         y[to] = highest;
-    });
+    }
 }
 
 multiversion! {
@@ -106,19 +107,22 @@ fn max_pool_gradient_body(
     dy: &[Lanes],
     dx: &mut [Lanes],
 ) {
-    for_each_window(window, input, output, |from, to, columns| {
+    for (from, to) in windows(window, input, output) {
         let highest = y[to];
         // What is left to give away: it goes to the first that matches.
         let mut left = dy[to];
-        for_each_position(window, from, columns, |position| {
+        for position in positions(window, input, from) {
             let (x, dx) = (&x[position], &mut dx[position]);
-            for lane in 0..LANES {
-                let given = if x.0[lane] == highest.0[lane] { left.0[lane] } else { 0.0 };
-                dx.0[lane] += given;
-                left.0[lane] = if x.0[lane] == highest.0[lane] { 0.0 } else { left.0[lane] };
-            }
-        });
-    });
+            let given: [f32; LANES] =
+                std::array::from_fn(
+                    |lane| {
+                        if x.0[lane] == highest.0[lane] { left.0[lane] } else { 0.0 }
+                    },
+                );
+            *dx = dx.plus(Lanes(given));
+            left = Lanes(std::array::from_fn(|lane| left.0[lane] - given[lane]));
+        }
+    }
 }
 
 multiversion! {
@@ -130,11 +134,13 @@ multiversion! {
 #[inline(always)]
 fn average_pool_body(window: Window, input: &Value, output: &Value, x: &[Lanes], y: &mut [Lanes]) {
     let share = 1.0 / (window.height * window.width) as f32;
-    for_each_window(window, input, output, |from, to, columns| {
+    for (from, to) in windows(window, input, output) {
         let mut sum = Lanes::ZERO;
-        for_each_position(window, from, columns, |position| sum = sum.plus(x[position]));
+        for position in positions(window, input, from) {
+            sum = sum.plus(x[position]);
+        }
         y[to] = Lanes(sum.0.map(|sum| sum * share));
-    });
+    }
 }
 
 multiversion! {
@@ -153,11 +159,11 @@ fn average_pool_gradient_body(
     dx: &mut [Lanes],
 ) {
     let share = 1.0 / (window.height * window.width) as f32;
-    for_each_window(window, input, output, |from, to, columns| {
-        for_each_position(window, from, columns, |position| {
+    for (from, to) in windows(window, input, output) {
+        for position in positions(window, input, from) {
             dx[position] = dx[position].add_scaled(share, dy[to]);
-        });
-    });
+        }
+    }
 }
 
 multiversion! {
@@ -168,51 +174,40 @@ multiversion! {
 
 #[inline(always)]
 fn add_channels_body(source: &Value, target: &Value, from: &[Lanes], to: &mut [Lanes]) {
-    for_each_row(source, target, |source, target, width| {
+    for (source, target, width) in rows(source, target) {
         for (to, from) in to[target..target + width].iter_mut().zip(&from[source..source + width]) {
             *to = to.plus(*from);
         }
-    });
-}
-
-/// Calls `visit(start in a, start in b, width)` for each row of the channels that the
-/// values `a` and `b`, of the same sides, both have.
-#[inline(always)]
-fn for_each_row(a: &Value, b: &Value, mut visit: impl FnMut(usize, usize, usize)) {
-    for channel in 0..a.shape.channels.min(b.shape.channels) {
-        for row in 0..a.shape.height {
-            visit(a.row(channel, row), b.row(channel, row), a.shape.width);
-        }
     }
 }
 
-/// Calls `visit(first input position, output position, distance of two input rows)` for
-/// each window.
+/// (start in `a`, start in `b`, width) of each row of the channels that the values `a` and
+/// `b`, of the same sides, both have.
 #[inline(always)]
-fn for_each_window(
-    window: Window,
-    input: &Value,
-    output: &Value,
-    mut visit: impl FnMut(usize, usize, usize),
-) {
+fn rows(a: &Value, b: &Value) -> impl Iterator<Item = (usize, usize, usize)> {
+    let channels = a.shape.channels.min(b.shape.channels);
+    (0..channels).flat_map(move |channel| {
+        (0..a.shape.height)
+            .map(move |row| (a.row(channel, row), b.row(channel, row), a.shape.width))
+    })
+}
+
+/// (first input position, output position) of each window.
+#[inline(always)]
+fn windows(window: Window, input: &Value, output: &Value) -> impl Iterator<Item = (usize, usize)> {
+    let Shape { channels, height, width } = output.shape;
+    (0..channels).flat_map(move |channel| {
+        (0..height).flat_map(move |row| {
+            let (from, to) = (input.row(channel, row * window.stride), output.row(channel, row));
+            (0..width).map(move |column| (from + column * window.stride, to + column))
+        })
+    })
+}
+
+/// The input positions of the window at `from`, in reading order.
+#[inline(always)]
+fn positions(window: Window, input: &Value, from: usize) -> impl Iterator<Item = usize> + use<> {
     let columns = input.columns();
-    for channel in 0..output.shape.channels {
-        for row in 0..output.shape.height {
-            let from = input.row(channel, row * window.stride);
-            let to = output.row(channel, row);
-            for column in 0..output.shape.width {
-                visit(from + column * window.stride, to + column, columns);
-            }
-        }
-    }
-}
-
-/// Calls `visit` for each input position of the window at `from`, in reading order.
-#[inline(always)]
-fn for_each_position(window: Window, from: usize, columns: usize, mut visit: impl FnMut(usize)) {
-    for row in 0..window.height {
-        for column in 0..window.width {
-            visit(from + row * columns + column);
-        }
-    }
+    (0..window.height)
+        .flat_map(move |row| (0..window.width).map(move |column| from + row * columns + column))
 }

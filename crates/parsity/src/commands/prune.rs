@@ -3,13 +3,20 @@
 use super::setup::{Ready, set_up};
 use super::{print, print_json, table};
 use crate::arguments::Prune;
-use crate::failure::End;
+use crate::failure::{End, WrongRequest};
 use crate::words::grouped;
 use parsity_lab::save_weights;
+use parsity_study::Sparsity;
 
 pub(crate) fn prune(arguments: &Prune) -> anyhow::Result<End> {
     let setup = &arguments.setup;
-    let Ready { bench, parameters, pattern, .. } = set_up(setup)?;
+    if setup.sparsity == Sparsity::DENSE {
+        return Err(
+            WrongRequest("there is nothing to prune; add `--sparsity 0.9`".to_owned()).into()
+        );
+    }
+    let Some(ready) = set_up(setup)? else { return Ok(End::Interrupted) };
+    let Ready { bench, parameters, pattern, .. } = ready;
     let network = &bench.network;
     if let Some(path) = &setup.save {
         save_weights(network, &pattern, &pattern.gather(&parameters), path)?;

@@ -21,9 +21,9 @@ pub(crate) fn quickstart(arguments: &Quickstart) -> anyhow::Result<End> {
             "\nRead the figure from left to right: as long as a curve falls as fast as the dashed line,\n\
              doubling the batch size (the number of workers) halves the steps; where it flattens, more\n\
              data parallelism no longer pays.\n\n\
-             Next:  parsity studies                          the studies that are built in\n       \
-             parsity studies show quickstart > my.toml       this one as a file, to be changed\n       \
-             parsity run my.toml",
+             Next:  parsity studies                              the studies that are built in\n       \
+             parsity studies show quickstart > my.toml    this one as a file, to be changed\n       \
+             parsity run my.toml                          carry it out",
         )?;
     }
     Ok(run::end(summary))

@@ -32,10 +32,11 @@ pub(crate) fn carry_out(
 ) -> anyhow::Result<Summary> {
     let study = &question.study;
     let stop = interrupt::flag();
+    eprintln!("{}: loading {} …", study.name(), study.workload().dataset);
+    // Before the store: a study that cannot run leaves nothing behind.
+    let bench = Bench::for_study(question, &Cache::of_user()?)?;
     let _lock = Lock::take(path)?;
     let mut store = Store::open(path)?;
-    eprintln!("{}: loading {} …", study.name(), study.workload().dataset);
-    let bench = Bench::for_study(question, &Cache::of_user()?)?;
     let stored = store.enter(study, &bench.fingerprint)?;
     let done = summaries(&store, &stored)?.iter().map(|cell| u64::from(cell.done())).sum();
     let trials = study.cells().count() as u64 * u64::from(study.trials());

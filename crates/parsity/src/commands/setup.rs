@@ -1,11 +1,13 @@
 //! What `train` and `prune` share: data, network, initial weights, pattern.
 
 use crate::arguments::Setup;
+use crate::interrupt;
 use parsity_data::{Cache, Dataset};
 use parsity_engine::{Pattern, Team, initialize};
 use parsity_lab::{Bench, Starts, find_model, load_weights};
 use parsity_study::Pruning;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 /// A pruned network, ready to be trained or shown.
 pub(crate) struct Ready {
@@ -15,7 +17,8 @@ pub(crate) struct Ready {
     pub(crate) team: Team,
 }
 
-pub(crate) fn set_up(setup: &Setup) -> anyhow::Result<Ready> {
+/// `None` if it was interrupted.
+pub(crate) fn set_up(setup: &Setup) -> anyhow::Result<Option<Ready>> {
     let model = find_model(&setup.model, Path::new("."))?;
     let dataset = Dataset::load(&setup.dataset, &Cache::of_user()?)?;
     let bench = Bench::new(&model, dataset, setup.validation)?;
@@ -26,6 +29,7 @@ pub(crate) fn set_up(setup: &Setup) -> anyhow::Result<Ready> {
     };
     let pruning = Pruning { method: setup.method, biases: !setup.keep_biases };
     let starts = Starts::new(&bench, pruning);
-    let pattern = starts.pattern(setup.seed, setup.sparsity, &parameters, &mut team);
-    Ok(Ready { bench, parameters, pattern, team })
+    let go_on = || !interrupt::flag().load(Ordering::Relaxed);
+    let pattern = starts.pattern(setup.seed, setup.sparsity, &parameters, &mut team, &go_on);
+    Ok(pattern.map(|pattern| Ready { bench, parameters, pattern, team }))
 }

@@ -43,7 +43,8 @@ enum Outcome {
 pub(crate) fn train(arguments: &Train) -> anyhow::Result<End> {
     let point = metaparameters(arguments)?;
     let mut log = arguments.log.as_ref().map(|path| open_log(path)).transpose()?;
-    let Ready { bench, parameters, pattern, mut team } = set_up(&arguments.setup)?;
+    let Some(ready) = set_up(&arguments.setup)? else { return Ok(End::Interrupted) };
+    let Ready { bench, parameters, pattern, mut team } = ready;
     let program = Arc::new(Program::new(Arc::clone(&bench.network), Arc::new(pattern)));
     let order = match arguments.order {
         OrderArgument::Shuffled => Order::Shuffled { seed: arguments.data_seed },

@@ -1,0 +1,112 @@
+//! Running a study: tables, continuing, killing, figures.
+
+use crate::{Desk, exists};
+use std::process::Stdio;
+use std::time::Duration;
+
+/// What must not depend on how a study was run: per cell its answer and its outcomes.
+fn table(desk: &Desk, store: &str) -> Vec<serde_json::Value> {
+    let status = desk.json(&format!("status small --store {store} --json"));
+    let cells = status["cells"].as_array().unwrap().clone();
+    assert_eq!(cells.len(), 4);
+    cells
+}
+
+#[test]
+fn a_study_ends_with_a_table_a_figure_and_nothing_left_to_do() {
+    let desk = Desk::new();
+    let text = desk.ok("run study.toml");
+    assert!(text.contains("Steps-to-result by batch size and sparsity"), "{text}");
+    let cells = table(&desk, "parsity.sqlite");
+    for cell in &cells {
+        let counts = ["complete", "incomplete", "infeasible", "outpaced", "failed"];
+        let sum: u64 = counts.iter().map(|key| cell[key].as_u64().unwrap()).sum();
+        assert_eq!(sum, 4, "{cell}");
+        assert!(cell["steps_to_result"].as_u64().unwrap() % 8 == 0, "{cell}");
+        assert!(cell["best_trial"].is_u64(), "{cell}");
+    }
+    let written = desk.ok("report study.toml --out figures");
+    for file in ["scaling.svg", "scaling.png", "steps-to-result.csv"] {
+        assert!(written.contains(file) && exists(&desk.path("figures").join(file)), "{written}");
+    }
+    // Again: nothing is repeated, nothing changes.
+    let again = desk.run("run study.toml");
+    let told = String::from_utf8(again.stderr).unwrap();
+    assert!(told.contains("16 of 16 trials were done before"), "{told}");
+    assert_eq!(table(&desk, "parsity.sqlite"), cells);
+    // One thread or three, in parts or at once: the same table.
+    desk.ok("run study.toml --store parts.sqlite --threads 1 --sparsities 0.8 --trials 2");
+    desk.ok("run study.toml --store parts.sqlite --threads 3");
+    let answers = |store| -> Vec<_> {
+        let of = |cell: &serde_json::Value| {
+            (cell["steps_to_result"].clone(), cell["best_trial"].clone())
+        };
+        table(&desk, store).iter().map(of).collect()
+    };
+    assert_eq!(answers("parts.sqlite"), answers("parsity.sqlite"));
+}
+
+#[test]
+fn a_killed_study_continues_to_the_same_table() {
+    let desk = Desk::new();
+    desk.ok("run study.toml --store calm.sqlite");
+    let calm = table(&desk, "calm.sqlite");
+    let mut kills = 0;
+    for delay in (0..40).map(|turn| 150 + 37 * (turn % 10)) {
+        let mut command = desk.command("run study.toml --store killed.sqlite");
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(delay));
+        let finished = child.try_wait().unwrap().is_some();
+        // SIGKILL: no handler, no farewell.
+        let _ = child.kill();
+        child.wait().unwrap();
+        if finished {
+            break;
+        }
+        kills += 1;
+    }
+    desk.ok("run study.toml --store killed.sqlite");
+    assert!(kills > 0, "the study was too short to be killed");
+    assert_eq!(table(&desk, "killed.sqlite"), calm);
+}
+
+#[test]
+fn two_runs_do_not_share_a_store() {
+    let desk = Desk::new();
+    let slow = "run study.toml --trials 40 --batch-sizes 128";
+    let mut command = desk.command(slow);
+    let mut first = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !exists(&desk.path("parsity.sqlite")) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let told = desk.fails(slow, 2);
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert!(told.contains("another run is writing to parsity.sqlite"), "{told}");
+    assert!(told.contains("help: wait for it"), "{told}");
+}
+
+#[test]
+fn an_interrupted_study_says_so_and_keeps_what_it_has() {
+    let desk = Desk::new();
+    let long = "run study.toml --trials 200";
+    let mut command = desk.command(long);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    let kill = std::process::Command::new("kill").arg("-INT").arg(child.id().to_string()).status();
+    assert!(kill.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{told}");
+    assert!(told.contains("run again to continue"), "{told}");
+}
+
+#[test]
+fn a_changed_study_is_refused_and_the_difference_is_shown() {
+    let desk = Desk::new();
+    desk.ok("run study.toml --trials 1 --batch-sizes 32 --sparsities 0");
+    let changed = crate::STUDY.replace("goal_error = 0.6", "goal_error = 0.5");
+    desk.write("study.toml", &changed);
+    let told = desk.fails("run study.toml --trials 1 --batch-sizes 32 --sparsities 0", 2);
+    assert!(told.contains("goal_error was 0.6 and is now 0.5"), "{told}");
+}
