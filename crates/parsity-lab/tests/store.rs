@@ -77,7 +77,7 @@ fn other_data_under_the_same_name_is_refused_and_another_extent_is_not() {
     assert!(matches!(refused, StoreError::OtherData { .. }), "{refused}");
     let part = study().with_trials(3).unwrap().with_batch_sizes(&[BatchSize(8)]).unwrap();
     let entered = store.enter(&part, "data").unwrap();
-    assert_eq!((entered.trials, entered.batch_sizes), (3, vec![BatchSize(8)]));
+    assert_eq!((entered.facts.trials, entered.batch_sizes), (3, vec![BatchSize(8)]));
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! The files of a report, written so that a reader never finds half of one.
 
-use crate::facts::StudyFacts;
 use crate::png::png;
 use crate::scaling::draw_scaling;
 use crate::svg::svg;
 use crate::table::steps_csv;
 use parsity_analysis::{CellSummary, Scaling};
+use parsity_study::StudyFacts;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

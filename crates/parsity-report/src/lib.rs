@@ -17,7 +17,6 @@ pub mod table;
 mod layout;
 mod typeface;
 
-pub use facts::StudyFacts;
 pub use figure::Figure;
 pub use files::{ReportError, write_report};
 pub use scaling::draw_scaling;

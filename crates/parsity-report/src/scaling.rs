@@ -1,6 +1,6 @@
 //! The scaling figure: steps-to-result against batch size, a curve per sparsity.
 
-use crate::facts::StudyFacts;
+use crate::facts::{protocol, workload};
 use crate::figure::{
     Above, AboveMark, Axis, Figure, LegendEntry, LegendGroup, Mark, Panel, Scale, Series, Shape,
     Stroke, Tick,
@@ -8,7 +8,7 @@ use crate::figure::{
 use crate::numerals::grouped;
 use crate::palette::{GREY, rank_shape, sparsity_colour};
 use parsity_analysis::{Curve, PerfectScaling, Scaling, Standing};
-use parsity_study::BatchSize;
+use parsity_study::{BatchSize, StudyFacts};
 
 /// The scaling figure of a study.
 pub fn draw_scaling(facts: &StudyFacts, scaling: &Scaling) -> Figure {
@@ -24,7 +24,7 @@ pub fn draw_scaling(facts: &StudyFacts, scaling: &Scaling) -> Figure {
     let remark = nothing.then(|| "No trial has reached the goal yet".to_owned());
     Figure {
         title: format!("Training steps to reach an error of {}", facts.goal_error),
-        facts: vec![facts.workload(), facts.protocol()],
+        facts: vec![workload(facts), protocol(facts)],
         description: describe(facts, scaling),
         panel: Panel { x, y, series, above, remark },
         legend,
@@ -173,7 +173,7 @@ fn legend(scaling: &Scaling, series: &[Series], above: bool) -> Vec<LegendGroup>
 
 /// The figure in words: the protocol, and each curve from its first to its last steps.
 fn describe(facts: &StudyFacts, scaling: &Scaling) -> String {
-    let facts = [facts.workload(), facts.protocol()].concat();
+    let facts = [workload(facts), protocol(facts)].concat();
     let mut sentences = vec![format!("{}.", facts.join(", "))];
     for curve in &scaling.curves {
         let cells = curve.points.iter().map(|point| {

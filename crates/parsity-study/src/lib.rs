@@ -10,6 +10,7 @@ mod words;
 
 pub mod builtin;
 pub mod error;
+pub mod facts;
 pub mod file;
 pub mod model;
 pub mod plan;
@@ -23,6 +24,7 @@ pub mod workload;
 
 pub use builtin::BuiltIn;
 pub use error::{Place, Problem, StudyError, nearest};
+pub use facts::StudyFacts;
 pub use file::{StudyFile, schema};
 pub use model::{Kind, Layer, ModelFile, Padding};
 pub use plan::{CellWork, Plan, Work};

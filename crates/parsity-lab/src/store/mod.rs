@@ -9,7 +9,7 @@ pub use error::StoreError;
 
 use parsity_study::{
     BatchSize, Cell, ErrorRate, Metaparameters, Observation, Outcome, Record, Sparsity, Steps,
-    Study, TrialId,
+    Study, StudyFacts, TrialId,
 };
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, named_params, params};
 use std::fs::{File, TryLockError};
@@ -34,28 +34,12 @@ pub struct Store {
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredStudy {
     id: i64,
-    /// Its name.
-    pub name: String,
-    /// The data set's name.
-    pub dataset: String,
-    /// The model's name.
-    pub model: String,
-    /// The optimizer's name.
-    pub optimizer: String,
-    /// The schedule's name.
-    pub schedule: String,
-    /// The error to reach.
-    pub goal_error: ErrorRate,
-    /// Steps after which a trial is given up.
-    pub step_budget: Steps,
-    /// Steps between goal checks.
-    pub check_every: Steps,
+    /// What its figures and tables state.
+    pub facts: StudyFacts,
     /// The grid's batch sizes.
     pub batch_sizes: Vec<BatchSize>,
     /// The grid's sparsities.
     pub sparsities: Vec<Sparsity>,
-    /// Trials per cell.
-    pub trials: u32,
 }
 
 impl StoredStudy {
@@ -182,7 +166,7 @@ impl Store {
                 return Err(StoreError::OtherData { path, study: name, stored, found });
             }
         }
-        let workload = study.workload();
+        let facts = StudyFacts::of(study);
         let sizes: Vec<u32> = study.batch_sizes().iter().map(|size| size.0).collect();
         let shares: Vec<f64> = study.sparsities().iter().map(|sparsity| sparsity.share()).collect();
         self.connection
@@ -194,19 +178,19 @@ impl Store {
                  ON CONFLICT (name) DO UPDATE SET batch_sizes = excluded.batch_sizes,
                      sparsities = excluded.sparsities, trials = excluded.trials",
                 named_params! {
-                    ":name": study.name(),
+                    ":name": facts.name,
                     ":question": question,
                     ":fingerprint": fingerprint,
-                    ":dataset": workload.dataset,
-                    ":model": workload.model.name,
-                    ":optimizer": workload.optimizer.name(),
-                    ":schedule": workload.schedule.name(),
-                    ":goal_error": workload.goal_error.0,
-                    ":step_budget": workload.step_budget.0 as i64,
-                    ":check_every": workload.check_every.0 as i64,
+                    ":dataset": facts.dataset,
+                    ":model": facts.model,
+                    ":optimizer": facts.optimizer,
+                    ":schedule": facts.schedule,
+                    ":goal_error": facts.goal_error.0,
+                    ":step_budget": facts.step_budget.0 as i64,
+                    ":check_every": facts.check_every.0 as i64,
                     ":batch_sizes": serde_json::json!(sizes).to_string(),
                     ":sparsities": serde_json::json!(shares).to_string(),
-                    ":trials": study.trials(),
+                    ":trials": facts.trials,
                 },
             )
             .map_err(self.failed("writing to"))?;
@@ -216,12 +200,12 @@ impl Store {
     /// The study of that name.
     pub fn study(&self, name: &str) -> Result<StoredStudy, StoreError> {
         let mut studies = self.studies()?;
-        match studies.iter().position(|study| study.name == name) {
+        match studies.iter().position(|study| study.facts.name == name) {
             Some(index) => Ok(studies.swap_remove(index)),
             None => Err(StoreError::NoStudy {
                 path: self.path.clone(),
                 study: name.to_owned(),
-                known: studies.into_iter().map(|study| study.name).collect(),
+                known: studies.into_iter().map(|study| study.facts.name).collect(),
             }),
         }
     }
@@ -233,8 +217,7 @@ impl Store {
         let rows = self.rows(sql, [], |row| {
             let steps = |index| row.get::<_, i64>(index).map(|steps| Steps(steps as u64));
             let extent = (row.get::<_, String>(9)?, row.get::<_, String>(10)?);
-            let study = StoredStudy {
-                id: row.get(0)?,
+            let facts = StudyFacts {
                 name: row.get(1)?,
                 dataset: row.get(2)?,
                 model: row.get(3)?,
@@ -243,10 +226,10 @@ impl Store {
                 goal_error: ErrorRate(row.get(6)?),
                 step_budget: steps(7)?,
                 check_every: steps(8)?,
-                batch_sizes: Vec::new(),
-                sparsities: Vec::new(),
                 trials: row.get(11)?,
             };
+            let (batch_sizes, sparsities) = (Vec::new(), Vec::new());
+            let study = StoredStudy { id: row.get(0)?, facts, batch_sizes, sparsities };
             Ok((study, extent))
         })?;
         rows.into_iter().map(|(study, extent)| self.with_extent(study, extent)).collect()
@@ -259,7 +242,7 @@ impl Store {
     ) -> Result<StoredStudy, StoreError> {
         let corrupt = |column, found: &str, expected| StoreError::Corrupt {
             path: self.path.clone(),
-            study: study.name.clone(),
+            study: study.facts.name.clone(),
             column,
             found: found.to_owned(),
             expected,
@@ -353,7 +336,7 @@ impl Store {
         let complete = |(mut record, share, word, id): (Record, f64, String, i64)| {
             let corrupt = |column, found: String, expected| StoreError::Corrupt {
                 path: self.path.clone(),
-                study: study.name.clone(),
+                study: study.facts.name.clone(),
                 column,
                 found,
                 expected,

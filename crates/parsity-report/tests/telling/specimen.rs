@@ -1,8 +1,7 @@
 //! Made-up studies: steps that follow the theory, and studies in every state.
 
 use parsity_analysis::{CellSummary, Standing};
-use parsity_report::StudyFacts;
-use parsity_study::{BatchSize, ErrorRate, Metaparameters, Sparsity, Steps};
+use parsity_study::{BatchSize, ErrorRate, Metaparameters, Sparsity, Steps, StudyFacts};
 
 /// The step budget of all of them.
 pub(crate) const BUDGET: u64 = 40_000;
@@ -13,7 +12,7 @@ pub(crate) const CHECK_EVERY: u64 = 16;
 pub(crate) fn facts(name: &str) -> StudyFacts {
     StudyFacts {
         name: name.to_owned(),
-        data_set: "MNIST".to_owned(),
+        dataset: "MNIST".to_owned(),
         model: "simple-cnn".to_owned(),
         optimizer: "momentum".to_owned(),
         schedule: "constant".to_owned(),

@@ -5,15 +5,15 @@ use crate::arguments::Report;
 use crate::failure::End;
 use parsity_analysis::{CellSummary, summarize};
 use parsity_lab::{Store, StoreError, StoredStudy, find_study};
-use parsity_report::{StudyFacts, write_report};
+use parsity_report::write_report;
 use std::path::{Path, PathBuf};
 
 pub(crate) fn report(arguments: &Report) -> anyhow::Result<End> {
     let path = &arguments.store.store;
     let study = find(&Store::read(path)?, &arguments.study)?;
-    let default = || PathBuf::from(format!("{}-report", study.name));
+    let default = || PathBuf::from(format!("{}-report", study.facts.name));
     let out = arguments.out.clone().unwrap_or_else(default);
-    for file in write(&study.name, path, &out)? {
+    for file in write(&study.facts.name, path, &out)? {
         print(file)?;
     }
     Ok(End::Done)
@@ -34,27 +34,12 @@ pub(crate) fn write(study: &str, path: &Path, out: &Path) -> anyhow::Result<Vec<
     let store = Store::read(path)?;
     let stored = store.study(study)?;
     let cells = summaries(&store, &stored)?;
-    let files = write_report(out, &facts(&stored), &cells)?;
+    let files = write_report(out, &stored.facts, &cells)?;
     Ok(files.iter().map(|file| file.display().to_string()).collect())
 }
 
 /// The summaries of a stored study's cells.
 pub(crate) fn summaries(store: &Store, study: &StoredStudy) -> anyhow::Result<Vec<CellSummary>> {
     let records = store.records(study, false)?;
-    Ok(summarize(&study.cells(), study.trials, &records))
-}
-
-/// What figures and tables state of a study.
-pub(crate) fn facts(study: &StoredStudy) -> StudyFacts {
-    StudyFacts {
-        name: study.name.clone(),
-        data_set: study.dataset.clone(),
-        model: study.model.clone(),
-        optimizer: study.optimizer.clone(),
-        schedule: study.schedule.clone(),
-        goal_error: study.goal_error,
-        step_budget: study.step_budget,
-        check_every: study.check_every,
-        trials: study.trials,
-    }
+    Ok(summarize(&study.cells(), study.facts.trials, &records))
 }

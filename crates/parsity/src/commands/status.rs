@@ -2,11 +2,14 @@
 
 use super::{colour, print, print_json};
 use crate::arguments::Status;
-use crate::commands::report::{facts, find, summaries};
+use crate::commands::report::{find, summaries};
 use crate::failure::End;
 use parsity_analysis::CellSummary;
 use parsity_lab::{Store, StoredStudy};
+use parsity_report::facts::{protocol, workload};
 use parsity_report::{steps_list, steps_matrix};
+use parsity_study::StudyFacts;
+use serde::Serialize;
 
 pub(crate) fn status(arguments: &Status) -> anyhow::Result<End> {
     let store = Store::read(&arguments.store.store)?;
@@ -19,11 +22,11 @@ pub(crate) fn status(arguments: &Status) -> anyhow::Result<End> {
         all.push((study, summaries(&store, study)?));
     }
     if arguments.json {
-        let mut values: Vec<serde_json::Value> =
-            all.iter().map(|(study, cells)| to_json(study, cells)).collect();
-        match (&arguments.study, values.len()) {
-            (None, 0 | 2..) => print_json(&serde_json::json!({ "studies": values }))?,
-            _ => print_json(&values.remove(0))?,
+        let views: Vec<View<'_>> =
+            all.iter().map(|(study, cells)| View { facts: &study.facts, cells }).collect();
+        match &views[..] {
+            [view] => print_json(view)?,
+            several => print_json(&serde_json::json!({ "studies": several }))?,
         }
         return Ok(End::Done);
     }
@@ -36,28 +39,20 @@ pub(crate) fn status(arguments: &Status) -> anyhow::Result<End> {
     Ok(End::Done)
 }
 
-fn to_json(study: &StoredStudy, cells: &[CellSummary]) -> serde_json::Value {
-    serde_json::json!({
-        "study": study.name,
-        "dataset": study.dataset,
-        "model": study.model,
-        "optimizer": study.optimizer,
-        "schedule": study.schedule,
-        "goal_error": study.goal_error,
-        "step_budget": study.step_budget,
-        "check_every": study.check_every,
-        "trials": study.trials,
-        "cells": cells,
-    })
+/// A study as programs read it.
+#[derive(Serialize)]
+struct View<'a> {
+    #[serde(flatten)]
+    facts: &'a StudyFacts,
+    cells: &'a [CellSummary],
 }
 
 /// The facts, the matrix and the list of a study.
 pub(crate) fn text(study: &StoredStudy, cells: &[CellSummary]) -> String {
-    let facts = facts(study);
     format!(
         "{}\n{}\n\n{}\n{}",
-        facts.workload().join(" · "),
-        facts.protocol().join(" · "),
+        workload(&study.facts).join(" · "),
+        protocol(&study.facts).join(" · "),
         steps_matrix(cells, colour()),
         steps_list(cells, colour()).trim_end()
     )

@@ -1,0 +1,50 @@
+//! The facts of a study that figures, tables and the store state.
+//!
+//! What a reader must know to read a number: words and numbers only, no model, no search
+//! space. Apart from the study, because records outlive the file that asked for them.
+
+use crate::study::Study;
+use crate::units::{ErrorRate, Steps};
+use serde::Serialize;
+
+/// The facts of a study.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StudyFacts {
+    /// Its name.
+    #[serde(rename = "study")]
+    pub name: String,
+    /// The data set's name.
+    pub dataset: String,
+    /// The model's name.
+    pub model: String,
+    /// The optimizer's name.
+    pub optimizer: String,
+    /// The name of the learning-rate schedule.
+    pub schedule: String,
+    /// The error at which the goal is reached.
+    pub goal_error: ErrorRate,
+    /// Steps after which a trial is given up.
+    pub step_budget: Steps,
+    /// Steps between two goal checks.
+    pub check_every: Steps,
+    /// Trials per cell.
+    pub trials: u32,
+}
+
+impl StudyFacts {
+    /// The facts of `study`.
+    pub fn of(study: &Study) -> Self {
+        let workload = study.workload();
+        StudyFacts {
+            name: study.name().to_owned(),
+            dataset: workload.dataset.clone(),
+            model: workload.model.name.clone(),
+            optimizer: workload.optimizer.name().to_owned(),
+            schedule: workload.schedule.name().to_owned(),
+            goal_error: workload.goal_error,
+            step_budget: workload.step_budget,
+            check_every: workload.check_every,
+            trials: study.trials(),
+        }
+    }
+}
