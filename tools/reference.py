@@ -138,7 +138,7 @@ def normalise(images: np.ndarray, dtype: torch.dtype) -> Tensor:
         mean = np.average(values, weights=counts)
         deviation = math.sqrt(np.average((values - mean) ** 2, weights=counts))
         table = torch.from_numpy((values - mean) / deviation).to(dtype)
-        channels.append(table[torch.from_numpy(images[:, channel]).long()])
+        channels.append(table[torch.from_numpy(images[:, channel].copy()).long()])
     return torch.stack(channels, dim=1)
 
 

@@ -55,6 +55,9 @@ impl Progress {
             steps: 0,
             where_we_are: String::new(),
         };
+        if let Some(bar) = &bar {
+            bar.set_message("starting; a sparse network is pruned first");
+        }
         Progress { state: Mutex::new(state), bar }
     }
 

@@ -21,6 +21,16 @@ pub(crate) fn duration(seconds: f64) -> String {
     }
 }
 
+/// A count of things: `1 thread`, `2 threads`.
+pub(crate) fn things(count: u64, thing: &str) -> String {
+    let ending = match (count, thing.ends_with('y')) {
+        (1, _) => return format!("1 {thing}"),
+        (_, true) => "ies",
+        (_, false) => "s",
+    };
+    format!("{} {}{ending}", grouped(count), thing.trim_end_matches('y'))
+}
+
 /// A count with a unit of a thousand: `12.3 M`.
 pub(crate) fn count(number: f64) -> String {
     for (size, unit) in [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")] {
@@ -42,6 +52,13 @@ mod tests {
         assert_eq!(duration(59.0), "59 s");
         assert_eq!(duration(125.0), "2 min 5 s");
         assert_eq!(duration(90_000.0), "1 d 1 h");
+    }
+
+    #[test]
+    fn one_thing_is_not_many() {
+        assert_eq!(things(1, "thread"), "1 thread");
+        assert_eq!(things(2_000, "thread"), "2,000 threads");
+        assert_eq!(things(4, "sparsity"), "4 sparsities");
     }
 
     #[test]

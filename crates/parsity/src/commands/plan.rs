@@ -3,7 +3,7 @@
 use super::{colour, print, print_json, table};
 use crate::arguments::{Extent, Plan as Arguments};
 use crate::failure::End;
-use crate::words::{count, duration, grouped, significant};
+use crate::words::{count, duration, grouped, significant, things};
 use parsity_data::{Cache, catalog};
 use parsity_lab::{Pace, Question, find_study, load_dataset, lower_model, measure_pace};
 use parsity_study::{CellWork, Metaparameters, Plan, Sparsity, Study};
@@ -110,7 +110,7 @@ fn to_text(
         "{}: {} on {}, {} with {} learning rate\n\
          goal error {}, budget {} steps, goal check every {} steps on {} images\n\n\
          {} parameters, {} multiply-adds per image\n\
-         {} cells = {} batch sizes × {} sparsities; {} trials each: {} trials\n\n",
+         {} = {} × {}; {} each: {}\n\n",
         study.name(),
         workload.model.name,
         workload.dataset,
@@ -122,16 +122,16 @@ fn to_text(
         grouped(estimate.validation as u64),
         grouped(network.parameters() as u64),
         count(network.multiply_adds() as f64),
-        grouped(cells),
-        study.batch_sizes().len(),
-        study.sparsities().len(),
-        grouped(u64::from(study.trials())),
-        grouped(plan.total.trials),
+        things(cells, "cell"),
+        things(study.batch_sizes().len() as u64, "batch size"),
+        things(study.sparsities().len() as u64, "sparsity"),
+        things(u64::from(study.trials()), "trial"),
+        things(plan.total.trials, "trial"),
     );
     text += &format!("Search\n{}\n\n", search_table(study));
     text += &format!(
-        "Work at most, if every trial used up its budget; {} cores of this machine\n{}\n\n",
-        estimate.cores,
+        "Work at most, if every trial used up its budget; on {} of this machine\n{}\n\n",
+        things(estimate.cores as u64, "core"),
         work_table(plan, estimate)
     );
     text += "A cell's race ends when its best trial reaches the goal, so the work is usually a small\n\

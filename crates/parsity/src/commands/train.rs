@@ -5,7 +5,7 @@ use super::{print, print_json};
 use crate::arguments::{OrderArgument, Train};
 use crate::failure::{End, WrongRequest};
 use crate::interrupt;
-use crate::words::{duration, grouped};
+use crate::words::{duration, grouped, things};
 use anyhow::Context;
 use parsity_engine::{Batches, Order, Program, Session};
 use parsity_lab::{Validation, lower_optimizer, lower_schedule, save_weights};
@@ -62,12 +62,12 @@ pub(crate) fn train(arguments: &Train) -> anyhow::Result<End> {
     );
     if !arguments.setup.json {
         print(format!(
-            "{} of {} parameters, {} training and {} validation examples, {} threads",
+            "{} of {} parameters, {} training and {} validation examples, {}",
             grouped(program.pattern().len() as u64),
             grouped(program.pattern().parameters() as u64),
             grouped(bench.train.len() as u64),
             grouped(bench.validation.len() as u64),
-            team.size(),
+            things(team.size() as u64, "thread"),
         ))?;
     }
     let mut validation = bench.validation.clone();

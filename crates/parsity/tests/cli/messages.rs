@@ -38,8 +38,18 @@ fn wrong_requests_are_told_in_two_lines_and_end_with_2() {
             format!("{train} --optimizer sgd --init study.toml"),
             "study.toml: not a safetensors file",
         ),
-        ("prune --dataset glyhps --model simple-cnn".to_owned(), "did you mean `glyphs`?"),
-        ("prune --dataset glyphs-small --model simple-cn".to_owned(), "did you mean `simple-cnn`?"),
+        (
+            "prune --dataset glyhps --model simple-cnn --sparsity 0.5".to_owned(),
+            "did you mean `glyphs`?",
+        ),
+        (
+            "prune --dataset glyphs-small --model simple-cn --sparsity 0.5".to_owned(),
+            "did you mean `simple-cnn`?",
+        ),
+        (
+            "prune --dataset glyphs-small --model simple-cnn".to_owned(),
+            "help: add `--sparsity 0.9`",
+        ),
         ("data where cifar10".to_owned(), "parsity data fetch cifar10"),
     ];
     for (arguments, expected) in table {

@@ -27,7 +27,10 @@ fn a_plan_shows_cells_trials_points_and_work() {
     assert!((plan["search_points"][0]["learning_rate"].as_f64().unwrap() - 0.01).abs() < 1e-12);
     assert!(plan["seconds_at_most"].as_f64().unwrap() > 0.0);
     let text = desk.ok("plan study.toml --trials 2 --batch-sizes 64");
-    assert!(text.contains("2 cells = 1 batch sizes × 2 sparsities; 2 trials each"), "{text}");
+    assert!(
+        text.contains("2 cells = 1 batch size × 2 sparsities; 2 trials each: 4 trials"),
+        "{text}"
+    );
 }
 
 #[test]
