@@ -14,7 +14,7 @@ use parsity_study::{
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, named_params, params};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Marks a SQLite file as a store: "Prst".
 const APPLICATION: i64 = 0x5072_7374;
@@ -22,6 +22,9 @@ const APPLICATION: i64 = 0x5072_7374;
 const SCHEMA: i64 = 1;
 /// How long to wait for another process that is writing.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long to wait for another run that is ending.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// An open store.
 #[derive(Debug)]
@@ -64,10 +67,19 @@ impl Lock {
         let file = PathBuf::from(name);
         let refused = |source| StoreError::Lock { path: file.clone(), source };
         let handle = File::create(&file).map_err(refused)?;
-        match handle.try_lock() {
-            Ok(()) => Ok(Lock(handle)),
-            Err(TryLockError::WouldBlock) => Err(StoreError::InUse { path: path.to_owned() }),
-            Err(TryLockError::Error(source)) => Err(refused(source)),
+        // A run that was just killed may take a moment to let go.
+        let begin = Instant::now();
+        loop {
+            match handle.try_lock() {
+                Ok(()) => return Ok(Lock(handle)),
+                Err(TryLockError::Error(source)) => return Err(refused(source)),
+                Err(TryLockError::WouldBlock) if begin.elapsed() < GRACE => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err(StoreError::InUse { path: path.to_owned() });
+                }
+            }
         }
     }
 }
