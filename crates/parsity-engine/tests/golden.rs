@@ -191,8 +191,8 @@ fn snip_scores_and_mask_agree() {
 
 /// A ReLU or max-pool within rounding of its kink lets float32 take another branch than
 /// the golden float64, with nothing wrong; whoever meets one is off by up to 1e-3. With
-/// about a million activations per step that happens to some runs, never to most; a
-/// mistake throws all runs off by more than 1e-2.
+/// about a million activations per step of ResNet-8 that happens to some of its runs, never
+/// to most; a mistake throws all runs off by more than 1e-2. Simple-CNN meets none.
 #[test]
 fn ten_steps_of_every_optimizer_agree_dense_and_pruned() {
     for golden in goldens() {
@@ -203,13 +203,14 @@ fn ten_steps_of_every_optimizer_agree_dense_and_pruned() {
                 let mut team = Team::new(1);
                 let losses: Vec<f32> = (0..10).map(|_| session.step(&mut team) as f32).collect();
                 let run = format!("{name}.{density}");
-                close(&losses, &golden.floats(&format!("{run}.losses")), 1e-3, &run);
+                close(&losses, &golden.floats(&format!("{run}.losses")), 1e-4, &run);
                 let all = session.program().pattern().scatter(session.weights());
                 differences.push((golden.difference(&all, &run), run));
             }
         }
         differences.sort_by(|a, b| a.0.total_cmp(&b.0));
         let at_most = |run: usize, limit: f32| differences[run].0 <= limit;
-        assert!(at_most(3, 1e-6) && at_most(5, 1e-4) && at_most(7, 1e-3), "{differences:?}");
+        let worst = if golden.network.parameters() == 62_346 { 1e-5 } else { 1e-3 };
+        assert!(at_most(3, 1e-6) && at_most(5, 1e-4) && at_most(7, worst), "{differences:?}");
     }
 }
