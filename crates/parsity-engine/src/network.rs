@@ -119,9 +119,11 @@ pub(crate) struct Ring {
     pub(crate) right: usize,
 }
 
+/// A row is followed by as many zeros as the wider side of the ring: the right ring of one
+/// row is the left ring of the next.
 impl Value {
     pub(crate) fn columns(&self) -> usize {
-        self.ring.left + self.shape.width + self.ring.right
+        self.shape.width + self.ring.left.max(self.ring.right)
     }
 
     pub(crate) fn plane(&self) -> usize {
@@ -129,16 +131,27 @@ impl Value {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.shape.channels * self.plane()
+        self.ring.left + self.shape.channels * self.plane()
     }
 
     /// Where row `row` of channel `channel` starts.
     pub(crate) fn row(&self, channel: usize, row: usize) -> usize {
-        channel * self.plane() + (self.ring.top + row) * self.columns() + self.ring.left
+        self.ring.left + channel * self.plane() + (self.ring.top + row) * self.columns()
     }
 }
 
-/// The shape of a convolution; a dense layer is one whose kernel covers its input.
+impl Ring {
+    /// Makes room for what `other` needs.
+    pub(crate) fn widen(&mut self, other: Ring) {
+        self.top = self.top.max(other.top);
+        self.left = self.left.max(other.left);
+        self.bottom = self.bottom.max(other.bottom);
+        self.right = self.right.max(other.right);
+    }
+}
+
+/// The shape of a convolution. A dense layer is a 1×1 convolution of its *flat* input,
+/// whose every number is a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ConvShape {
     pub(crate) filters: usize,
@@ -147,9 +160,46 @@ pub(crate) struct ConvShape {
     pub(crate) stride: usize,
     pub(crate) pad_top: usize,
     pub(crate) pad_left: usize,
+    pub(crate) flat: bool,
     /// Index of the weight tensor, and of the bias if there is one.
     pub(crate) weight: usize,
     pub(crate) bias: Option<usize>,
+}
+
+impl ConvShape {
+    /// The zeros around `input` that it reads to make `output`.
+    pub(crate) fn reads_around(&self, input: Shape, output: Shape) -> Ring {
+        if self.flat {
+            return Ring::default();
+        }
+        let after = |out: usize, kernel: usize, pad: usize, side: usize| {
+            ((out - 1) * self.stride + kernel).saturating_sub(pad + side)
+        };
+        Ring {
+            top: self.pad_top,
+            left: self.pad_left,
+            bottom: after(output.height, self.height, self.pad_top, input.height),
+            right: after(output.width, self.width, self.pad_left, input.width),
+        }
+    }
+
+    /// The zeros around the gradient of `output` that the gradient of `input` reads.
+    pub(crate) fn gradient_reads_around(&self, input: Shape, output: Shape) -> Ring {
+        if self.flat {
+            return Ring::default();
+        }
+        // Input position i meets kernel position k at output position (i + pad − k) / stride.
+        let before = |kernel: usize, pad: usize| (kernel - 1).saturating_sub(pad) / self.stride;
+        let after = |side: usize, pad: usize, out: usize| {
+            ((side - 1 + pad) / self.stride).saturating_sub(out - 1)
+        };
+        Ring {
+            top: before(self.height, self.pad_top),
+            left: before(self.width, self.pad_left),
+            bottom: after(input.height, self.pad_top, output.height),
+            right: after(input.width, self.pad_left, output.width),
+        }
+    }
 }
 
 /// The shape of a pooling window.
@@ -158,6 +208,14 @@ pub(crate) struct Window {
     pub(crate) height: usize,
     pub(crate) width: usize,
     pub(crate) stride: usize,
+}
+
+impl Window {
+    /// Whether windows cover `shape` without gap or overlap.
+    pub(crate) fn tiles(&self, shape: Shape) -> bool {
+        let along = |size: usize, side: usize| size == self.stride && side % size == 0;
+        along(self.height, shape.height) && along(self.width, shape.width)
+    }
 }
 
 /// One operation. Values are written before they are read.
@@ -174,6 +232,12 @@ pub(crate) enum Op {
         output: usize,
     },
     MaxPool {
+        input: usize,
+        output: usize,
+        window: Window,
+    },
+    /// Both in one; the windows tile the input, which nothing else reads.
+    ReluMaxPool {
         input: usize,
         output: usize,
         window: Window,
@@ -196,6 +260,7 @@ impl Op {
             Op::Conv { input, .. }
             | Op::Relu { input, .. }
             | Op::MaxPool { input, .. }
+            | Op::ReluMaxPool { input, .. }
             | Op::AveragePool { input, .. }
             | Op::Add { input, .. } => input,
         }
@@ -206,17 +271,34 @@ impl Op {
             Op::Conv { output, .. }
             | Op::Relu { output, .. }
             | Op::MaxPool { output, .. }
+            | Op::ReluMaxPool { output, .. }
             | Op::AveragePool { output, .. }
             | Op::Add { output, .. } => output,
         }
     }
 }
 
+/// How an operation hands the gradient on to its input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// Not at all: nothing before it has parameters.
+    Stop,
+    /// It is the first to write.
+    Set,
+    /// Another operation has written before.
+    Add,
+}
+
 /// A checked network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
     pub(crate) ops: Vec<Op>,
+    /// Per operation.
+    pub(crate) flows: Vec<Flow>,
     pub(crate) values: Vec<Value>,
+    /// The gradient of each value: the same shape, with the zeros around that the
+    /// gradients of convolutions need.
+    pub(crate) gradients: Vec<Value>,
     tensors: Vec<Tensor>,
     /// The value that holds the class scores.
     pub(crate) scores: usize,
@@ -248,16 +330,21 @@ impl Network {
         self.tensors.last().map_or(0, |tensor| tensor.range.end)
     }
 
-    /// Multiply-adds of one image's forward pass with all parameters.
-    pub fn multiply_adds(&self) -> usize {
+    /// At how many positions of an image each parameter of tensor `index` is used.
+    pub fn positions(&self, index: usize) -> usize {
         let convs = self.ops.iter().filter_map(|op| match op {
-            Op::Conv { output, shape, .. } => {
-                let positions = self.values[*output].shape;
-                let weights = self.tensors[shape.weight].range.len();
-                Some(weights * positions.height * positions.width)
-            }
+            Op::Conv { output, shape, .. } => Some((self.values[*output].shape, shape)),
             _ => None,
         });
-        convs.sum()
+        let mut users =
+            convs.filter(|(_, shape)| shape.weight == index || shape.bias == Some(index));
+        users.next().map_or(0, |(output, _)| output.height * output.width)
+    }
+
+    /// Multiply-adds of one image's forward pass with all parameters.
+    pub fn multiply_adds(&self) -> usize {
+        let weights = self.tensors.iter().enumerate();
+        let weights = weights.filter(|(_, tensor)| tensor.role != Role::Bias);
+        weights.map(|(index, tensor)| tensor.range.len() * self.positions(index)).sum()
     }
 }

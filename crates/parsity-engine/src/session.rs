@@ -8,7 +8,7 @@ use crate::kernels::LANES;
 use crate::optimizer::{Optimizer, Schedule};
 use crate::program::Program;
 use crate::team::Team;
-use crate::workspace::{Material, Workspace};
+use crate::workspace::{Material, Workspace, lanes};
 use std::sync::Arc;
 
 /// A training run in progress.
@@ -89,11 +89,9 @@ impl Session {
 
     /// The class scores of each of `examples`.
     pub fn scores(&self, examples: &[u32]) -> Vec<Vec<f32>> {
-        let mut workspace = Workspace::new(self.program.network());
+        let mut workspace = Workspace::new(&self.program, lanes(examples.len()));
         let blocks = examples.chunks(LANES);
-        blocks
-            .flat_map(|block| workspace.scores(&self.program, &self.material, &self.weights, block))
-            .collect()
+        blocks.flat_map(|block| workspace.scores(&self.material, &self.weights, block)).collect()
     }
 
     /// Steps trained so far.

@@ -7,7 +7,7 @@
 
 use crate::kernels::LANES;
 use crate::program::Program;
-use crate::workspace::{Material, Workspace};
+use crate::workspace::{Material, Workspace, lanes};
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
@@ -42,6 +42,8 @@ struct Job {
     indices: Vec<u32>,
     task: Task,
     piece: usize,
+    /// Images in a block, as a power of two.
+    lanes: u32,
 }
 
 /// The gradient of one grain, and its loss.
@@ -73,7 +75,7 @@ const DISMISSED: u64 = u64::MAX;
 #[derive(Debug)]
 pub struct Team {
     shared: Arc<Shared>,
-    own: Option<Workspace>,
+    own: Vec<Workspace>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -95,7 +97,7 @@ impl Team {
             std::thread::spawn(move || shared.serve())
         };
         let threads = (1..threads.max(1)).map(spawn).collect();
-        Team { shared, own: None, threads }
+        Team { shared, own: vec![], threads }
     }
 
     /// How many threads work, the caller's included.
@@ -143,6 +145,10 @@ impl Team {
         task: Task,
         piece: usize,
     ) {
+        let lanes = match task {
+            Task::Gradient { .. } => lanes(indices.len()),
+            Task::Errors => LANES.ilog2(),
+        };
         let job = Job {
             program: Arc::clone(program),
             material: Arc::clone(material),
@@ -150,6 +156,7 @@ impl Team {
             indices: std::mem::take(indices),
             task,
             piece,
+            lanes,
         };
         let shared = &*self.shared;
         *shared.job.write().unwrap_or_else(PoisonError::into_inner) = Some(job);
@@ -193,6 +200,23 @@ impl std::ops::Deref for Gradient<'_> {
     }
 }
 
+/// The workspace for blocks of `1 << lanes` images, ready for `program`. A thread keeps one
+/// for each kind of block: batches and goal checks take turns.
+fn room<'a>(
+    workspaces: &'a mut Vec<Workspace>,
+    program: &Arc<Program>,
+    lanes: u32,
+) -> &'a mut Workspace {
+    let place = workspaces.iter_mut().position(|workspace| workspace.meet(program, lanes));
+    let place = place.unwrap_or_else(|| {
+        // What was made for another network is not needed any more.
+        workspaces.retain(|workspace| workspace.is_of(program.network()));
+        workspaces.push(Workspace::new(program, lanes));
+        workspaces.len() - 1
+    });
+    &mut workspaces[place]
+}
+
 /// Says that a thread is done, even if it panics.
 struct Done<'a>(&'a Shared);
 
@@ -208,7 +232,7 @@ impl Drop for Done<'_> {
 impl Shared {
     /// A thread's life: wait for a call, work, say so.
     fn serve(&self) {
-        let mut workspace = None;
+        let mut workspaces = vec![];
         let mut heard = 0;
         loop {
             heard = self.wait(heard);
@@ -216,7 +240,7 @@ impl Shared {
                 return;
             }
             let _done = Done(self);
-            self.work(&mut workspace);
+            self.work(&mut workspaces);
         }
     }
 
@@ -251,14 +275,10 @@ impl Shared {
     }
 
     /// Takes pieces of the job until none is left.
-    fn work(&self, workspace: &mut Option<Workspace>) {
+    fn work(&self, workspaces: &mut Vec<Workspace>) {
         let job = self.job.read().unwrap_or_else(PoisonError::into_inner);
         let Some(job) = job.as_ref() else { return };
-        let network = job.program.network();
-        if !workspace.as_ref().is_some_and(|workspace| workspace.fits(network)) {
-            *workspace = Some(Workspace::new(network));
-        }
-        let Some(workspace) = workspace else { return };
+        let workspace = room(workspaces, &job.program, job.lanes);
         let mut pieces = job.indices.chunks(job.piece);
         let mut taken = 0;
         loop {
@@ -271,7 +291,6 @@ impl Shared {
                     grain.gradient.clear();
                     grain.gradient.resize(job.values.len(), 0.0);
                     grain.loss = workspace.accumulate(
-                        &job.program,
                         &job.material,
                         &job.values,
                         indices,
@@ -280,8 +299,7 @@ impl Shared {
                     );
                 }
                 Task::Errors => {
-                    let errors =
-                        workspace.count_errors(&job.program, &job.material, &job.values, indices);
+                    let errors = workspace.count_errors(&job.material, &job.values, indices);
                     self.errors.fetch_add(errors as u64, Ordering::Relaxed);
                 }
             }

@@ -1,14 +1,19 @@
 //! The room in which one block of images is worked on.
 //!
 //! A block runs through the whole network, forward and backward, before the next one
-//! starts, so that its activations stay in the cache. One workspace serves one thread;
-//! it depends on the network only, not on a pattern or a trial.
+//! starts, so that its activations stay in the cache. One workspace serves one thread.
+//! It knows the program it met last: where every survivor reads is worked out once, and
+//! again only when another program comes.
 
 use crate::examples::{Examples, Normalization};
-use crate::kernels::{LANES, Lanes, conv, layers, loss};
-use crate::network::{Network, Op};
-use crate::program::{Flow, Program};
+use crate::kernels::correlation::{Start, correlate};
+use crate::kernels::layers::{self, Source, Target};
+use crate::kernels::{LANES, loss, products};
+use crate::lowering::{Conv, lower};
+use crate::network::{Flow, Network, Op, Value};
+use crate::program::Program;
 use std::mem::take;
+use std::sync::Arc;
 
 /// Examples with the numbers that their bytes stand for.
 #[derive(Debug)]
@@ -29,32 +34,125 @@ impl Material {
     }
 }
 
+/// How many images a block has in a batch of `batch`, as a power of two: a function of
+/// the batch alone, so that the order of every sum is, too.
+pub(crate) fn lanes(batch: usize) -> u32 {
+    batch.clamp(1, LANES).next_power_of_two().ilog2()
+}
+
+/// Numbers that start where a cache line does.
+#[derive(Debug, Default)]
+struct Numbers(Vec<Line>);
+
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([f32; 16]);
+
+impl Numbers {
+    fn new(length: usize) -> Self {
+        Numbers(vec![Line([0.0; 16]); length.div_ceil(16)])
+    }
+}
+
+impl std::ops::Deref for Numbers {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        // SAFETY: a line is sixteen numbers and nothing else.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() * 16)
+        }
+    }
+}
+
+impl std::ops::DerefMut for Numbers {
+    fn deref_mut(&mut self) -> &mut [f32] {
+        // SAFETY: as above.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), self.0.len() * 16)
+        }
+    }
+}
+
+/// What an operation is done for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pass {
+    /// The scores.
+    Forward,
+    /// The gradient by the operation's input.
+    InputGradient,
+    /// The gradient by its weights.
+    WeightGradient,
+}
+
+/// Nobody wants to know when an operation is done.
+fn unwatched(_: usize, _: Pass) {}
+
 /// Activations and their gradients of one block of images.
 #[derive(Debug)]
 pub(crate) struct Workspace {
-    values: Vec<Vec<Lanes>>,
-    gradients: Vec<Vec<Lanes>>,
+    program: Arc<Program>,
+    /// Images in a block, as a power of two.
+    lanes: u32,
+    /// Per operation; `None` where it is no convolution.
+    convs: Vec<Option<Conv>>,
+    values: Vec<Numbers>,
+    gradients: Vec<Numbers>,
+    /// Which number of each pooling window was the highest, per value.
+    codes: Vec<Vec<u8>>,
     labels: [u8; LANES],
     count: usize,
 }
 
 impl Workspace {
-    pub(crate) fn new(network: &Network) -> Self {
-        let room = || network.values.iter().map(|value| vec![Lanes::ZERO; value.len()]).collect();
-        Workspace { values: room(), gradients: room(), labels: [0; LANES], count: 0 }
+    /// Room for blocks of `1 << lanes` images of `program`.
+    pub(crate) fn new(program: &Arc<Program>, lanes: u32) -> Self {
+        let network = program.network();
+        let room = |values: &[Value]| {
+            values.iter().map(|value| Numbers::new(value.len() << lanes)).collect()
+        };
+        let mut codes = vec![vec![]; network.values.len()];
+        for op in &network.ops {
+            if let Op::ReluMaxPool { output, .. } = *op {
+                codes[output] = vec![0; network.values[output].shape.len() << lanes];
+            }
+        }
+        Workspace {
+            program: Arc::clone(program),
+            lanes,
+            convs: lower(network, program.pattern(), lanes),
+            values: room(&network.values),
+            gradients: room(&network.gradients),
+            codes,
+            labels: [0; LANES],
+            count: 0,
+        }
     }
 
     /// Whether it was made for `network`.
-    pub(crate) fn fits(&self, network: &Network) -> bool {
-        let sizes = network.values.iter().map(|value| value.len());
-        self.values.iter().map(Vec::len).eq(sizes)
+    pub(crate) fn is_of(&self, network: &Arc<Network>) -> bool {
+        Arc::ptr_eq(network, self.program.network())
+    }
+
+    /// Gets ready for `program`, if it was made for the same network and as many images.
+    pub(crate) fn meet(&mut self, program: &Arc<Program>, lanes: u32) -> bool {
+        let network = program.network();
+        if lanes != self.lanes || !self.is_of(network) {
+            return false;
+        }
+        if !Arc::ptr_eq(program, &self.program) {
+            self.convs = lower(network, program.pattern(), lanes);
+            self.program = Arc::clone(program);
+        }
+        true
     }
 
     /// The gradient of `scale` × (sum of losses) over the examples `indices` is added to
     /// `gradient`, block by block; returns the sum of losses.
     pub(crate) fn accumulate(
         &mut self,
-        program: &Program,
         material: &Material,
         values: &[f32],
         indices: &[u32],
@@ -62,18 +160,16 @@ impl Workspace {
         gradient: &mut [f32],
     ) -> f64 {
         let mut sum = 0.0;
-        for indices in indices.chunks(LANES) {
-            self.load(program.network(), material, indices);
-            self.forward(program, values);
-            let scores = program.network().scores;
+        for indices in indices.chunks(1 << self.lanes) {
+            self.load(material, indices);
+            self.forward(values, &mut unwatched);
+            let network = self.program.network();
+            let length = network.classes() << self.lanes;
+            let scores = &self.values[network.scores][..length];
+            let gradients = &mut self.gradients[network.scores][..length];
             let labels = &self.labels[..self.count];
-            sum += loss::cross_entropy(
-                &self.values[scores],
-                labels,
-                scale,
-                &mut self.gradients[scores],
-            );
-            self.backward(program, values, gradient);
+            sum += loss::cross_entropy(self.lanes, scores, labels, scale, gradients);
+            self.backward(values, gradient, &mut unwatched);
         }
         sum
     }
@@ -81,41 +177,45 @@ impl Workspace {
     /// How many of the examples `indices` are classified wrongly.
     pub(crate) fn count_errors(
         &mut self,
-        program: &Program,
         material: &Material,
         values: &[f32],
         indices: &[u32],
     ) -> usize {
         let mut errors = 0;
-        for indices in indices.chunks(LANES) {
-            self.load(program.network(), material, indices);
-            self.forward(program, values);
-            let scores = &self.values[program.network().scores];
-            let wrong = |lane: &usize| loss::is_wrong(scores, *lane, self.labels[*lane]);
+        for indices in indices.chunks(1 << self.lanes) {
+            self.load(material, indices);
+            self.forward(values, &mut unwatched);
+            let scores = self.class_scores();
+            let wrong =
+                |image: &usize| loss::is_wrong(self.lanes, scores, *image, self.labels[*image]);
             errors += (0..self.count).filter(wrong).count();
         }
         errors
     }
 
-    /// The scores of up to eight examples, class by class for each.
+    /// The scores of a block of examples, class by class for each.
     pub(crate) fn scores(
         &mut self,
-        program: &Program,
         material: &Material,
         values: &[f32],
         indices: &[u32],
     ) -> Vec<Vec<f32>> {
-        self.load(program.network(), material, indices);
-        self.forward(program, values);
-        let scores = &self.values[program.network().scores];
-        (0..self.count).map(|lane| scores.iter().map(|score| score.0[lane]).collect()).collect()
+        self.load(material, indices);
+        self.forward(values, &mut unwatched);
+        let scores = self.class_scores().chunks(1 << self.lanes);
+        (0..self.count).map(|image| scores.clone().map(|score| score[image]).collect()).collect()
     }
 
-    /// Normalises up to eight images into the first value; empty lanes become zero.
-    fn load(&mut self, network: &Network, material: &Material, indices: &[u32]) {
-        let value = &network.values[0];
+    fn class_scores(&self) -> &[f32] {
+        let network = self.program.network();
+        &self.values[network.scores][..network.classes() << self.lanes]
+    }
+
+    /// Normalises a block of images into the first value; empty places become zero.
+    pub(crate) fn load(&mut self, material: &Material, indices: &[u32]) {
+        let value = &self.program.network().values[0];
         let shape = value.shape;
-        let images: [&[u8]; LANES] = std::array::from_fn(|lane| match indices.get(lane) {
+        let images: [&[u8]; LANES] = std::array::from_fn(|image| match indices.get(image) {
             Some(&index) => material.examples.image(index as usize),
             None => &[],
         });
@@ -123,89 +223,118 @@ impl Workspace {
         for (label, &index) in self.labels.iter_mut().zip(indices) {
             *label = material.examples.label(index as usize);
         }
+        let block = 1 << self.lanes;
         for channel in 0..shape.channels {
             let table = material.normalization.channel(channel);
             for row in 0..shape.height {
-                let target = &mut self.values[0][value.row(channel, row)..][..shape.width];
+                let target = &mut self.values[0][value.row(channel, row) << self.lanes..]
+                    [..shape.width << self.lanes];
                 let start = (channel * shape.height + row) * shape.width;
-                for (lane, image) in images.iter().enumerate() {
+                for (place, image) in images[..block].iter().enumerate() {
+                    let target = target[place..].iter_mut().step_by(block);
                     if image.is_empty() {
-                        target.iter_mut().for_each(|target| target.0[lane] = 0.0);
+                        target.for_each(|target| *target = 0.0);
                         continue;
                     }
-                    for (target, &byte) in target.iter_mut().zip(&image[start..start + shape.width])
-                    {
-                        target.0[lane] = table[usize::from(byte)];
+                    for (target, &byte) in target.zip(&image[start..start + shape.width]) {
+                        *target = table[usize::from(byte)];
                     }
                 }
             }
         }
     }
 
-    fn forward(&mut self, program: &Program, values: &[f32]) {
-        let shapes = &program.network().values;
-        for (op, conv, _) in program.steps() {
-            match *op {
-                Op::Relu { input, output } if input == output => {
-                    layers::relu_in_place(&mut self.values[output]);
-                    continue;
-                }
-                _ => {}
+    pub(crate) fn forward(&mut self, values: &[f32], watch: &mut impl FnMut(usize, Pass)) {
+        let network = Arc::clone(self.program.network());
+        let lanes = self.lanes;
+        for (index, (op, conv)) in network.ops.iter().zip(&self.convs).enumerate() {
+            let (input, output) = (op.input(), op.output());
+            if input == output {
+                layers::relu_in_place(&mut self.values[output]);
+                watch(index, Pass::Forward);
+                continue;
             }
-            let output = op.output();
-            let mut y = take(&mut self.values[output]);
-            let x = &self.values[op.input()];
-            let (from, to) = (&shapes[op.input()], &shapes[output]);
+            let mut numbers = take(&mut self.values[output]);
+            let x = Source { value: &network.values[input], numbers: &self.values[input] };
+            let y = Target { value: &network.values[output], numbers: &mut numbers };
             match *op {
                 Op::Conv { .. } => {
-                    let conv = conv.expect("a convolution was lowered");
-                    conv::forward(conv, values, x, &mut y);
+                    let conv = conv.as_ref().expect("a convolution was lowered");
+                    correlate(&conv.forward, lanes, values, x.numbers, y.numbers, Start::Bias);
                 }
-                Op::Relu { .. } => layers::relu(from, to, x, &mut y),
-                Op::MaxPool { window, .. } => layers::max_pool(window, from, to, x, &mut y),
-                Op::AveragePool { window, .. } => layers::average_pool(window, from, to, x, &mut y),
-                Op::Add { .. } => layers::add_channels(from, to, x, &mut y),
+                Op::Relu { .. } => layers::relu(lanes, x, y),
+                Op::ReluMaxPool { window, .. } => {
+                    layers::relu_max_pool(window, lanes, x, y, &mut self.codes[output]);
+                }
+                Op::MaxPool { window, .. } => layers::max_pool(window, lanes, x, y),
+                Op::AveragePool { window, .. } => layers::average_pool(window, lanes, x, y),
+                Op::Add { .. } => layers::add_channels(lanes, x, y, false),
             }
-            self.values[output] = y;
+            self.values[output] = numbers;
+            watch(index, Pass::Forward);
         }
     }
 
-    fn backward(&mut self, program: &Program, values: &[f32], gradient: &mut [f32]) {
-        let shapes = &program.network().values;
-        for (op, conv, flow) in program.steps().rev() {
+    pub(crate) fn backward(
+        &mut self,
+        values: &[f32],
+        gradient: &mut [f32],
+        watch: &mut impl FnMut(usize, Pass),
+    ) {
+        let network = Arc::clone(self.program.network());
+        let lanes = self.lanes;
+        for index in (0..network.ops.len()).rev() {
+            let (op, conv, flow) = (&network.ops[index], &self.convs[index], network.flows[index]);
             let (input, output) = (op.input(), op.output());
+            let y = Source { value: &network.values[output], numbers: &self.values[output] };
             if input == output {
-                layers::relu_gradient_in_place(&self.values[output], &mut self.gradients[output]);
+                let numbers = &mut self.gradients[output];
+                let dy = Target { value: &network.gradients[output], numbers };
+                layers::relu_gradient_in_place(lanes, y, dy);
+                watch(index, Pass::InputGradient);
                 continue;
             }
             if let Some(conv) = conv {
                 let (x, dy) = (&self.values[input], &self.gradients[output]);
-                conv::weight_gradient(conv, x, dy, gradient);
+                products::weight_gradient(&conv.forward, &conv.places, lanes, x, dy, gradient);
+                watch(index, Pass::WeightGradient);
             }
             if flow == Flow::Stop {
                 continue;
             }
-            let mut dx = take(&mut self.gradients[input]);
-            if flow == Flow::Set {
-                dx.fill(Lanes::ZERO);
-            }
-            let (x, y, dy) = (&self.values[input], &self.values[output], &self.gradients[output]);
-            let (from, to) = (&shapes[input], &shapes[output]);
+            let set = flow == Flow::Set;
+            let mut numbers = take(&mut self.gradients[input]);
+            let x = Source { value: &network.values[input], numbers: &self.values[input] };
+            let dy = Source { value: &network.gradients[output], numbers: &self.gradients[output] };
+            let dx = Target { value: &network.gradients[input], numbers: &mut numbers };
             match *op {
                 Op::Conv { .. } => {
-                    let conv = conv.expect("a convolution was lowered");
-                    conv::input_gradient(conv, values, dy, &mut dx);
+                    let conv = conv.as_ref().expect("a convolution was lowered");
+                    let start = if set { Start::Bias } else { Start::Target };
+                    for part in &conv.backward {
+                        correlate(part, lanes, values, dy.numbers, dx.numbers, start);
+                    }
                 }
-                Op::Relu { .. } => layers::relu_gradient(from, to, y, dy, &mut dx),
+                Op::Relu { .. } => layers::relu_gradient(lanes, y, dy, dx, set),
+                Op::ReluMaxPool { window, .. } => {
+                    layers::relu_max_pool_gradient(window, lanes, &self.codes[output], dy, dx);
+                }
                 Op::MaxPool { window, .. } => {
-                    layers::max_pool_gradient(window, from, to, x, y, dy, &mut dx);
+                    if set {
+                        dx.numbers.fill(0.0);
+                    }
+                    layers::max_pool_gradient(window, lanes, x, y, dy, dx);
                 }
                 Op::AveragePool { window, .. } => {
-                    layers::average_pool_gradient(window, from, to, dy, &mut dx);
+                    if set {
+                        dx.numbers.fill(0.0);
+                    }
+                    layers::average_pool_gradient(window, lanes, dy, dx);
                 }
-                Op::Add { .. } => layers::add_channels(to, from, dy, &mut dx),
+                Op::Add { .. } => layers::add_channels(lanes, dy, dx, set),
             }
-            self.gradients[input] = dx;
+            self.gradients[input] = numbers;
+            watch(index, Pass::InputGradient);
         }
     }
 }

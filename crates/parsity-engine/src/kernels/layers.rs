@@ -1,194 +1,328 @@
 //! What stands between convolutions: ReLU, pooling, the shortcut's sum.
 
-use super::{LANES, Lanes, multiversion};
+use super::multiversion;
 use crate::network::{Value, Window};
 use crate::shape::Shape;
+use std::ops::Range;
+
+/// A value and its numbers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub(crate) value: &'a Value,
+    pub(crate) numbers: &'a [f32],
+}
+
+/// A value whose numbers are written.
+#[derive(Debug)]
+pub(crate) struct Target<'a> {
+    pub(crate) value: &'a Value,
+    pub(crate) numbers: &'a mut [f32],
+}
+
+/// Calls the body with the number of images in a block as a constant.
+macro_rules! with_images {
+    ($lanes:expr, |$IMAGES:ident| $body:expr) => {
+        match $lanes {
+            0 => {
+                const $IMAGES: usize = 1;
+                $body
+            }
+            1 => {
+                const $IMAGES: usize = 2;
+                $body
+            }
+            2 => {
+                const $IMAGES: usize = 4;
+                $body
+            }
+            3 => {
+                const $IMAGES: usize = 8;
+                $body
+            }
+            _ => {
+                const $IMAGES: usize = 16;
+                $body
+            }
+        }
+    };
+}
 
 multiversion! {
-    /// y = max(x, 0).
-    relu(input: &Value, output: &Value, x: &[Lanes], y: &mut [Lanes]) = relu_body
+    /// y = max(x, 0). Keeps a NaN, so that divergence stays visible in the loss.
+    relu(lanes: u32, x: Source, y: Target) = relu_body
 }
 
 #[inline(always)]
-fn relu_body(input: &Value, output: &Value, x: &[Lanes], y: &mut [Lanes]) {
-    for (from, to, width) in rows(input, output) {
-        for (y, x) in y[to..to + width].iter_mut().zip(&x[from..from + width]) {
-            *y = rectified(*x);
+fn relu_body(lanes: u32, x: Source, y: Target) {
+    for (from, to) in rows(x.value, y.value, lanes) {
+        for (y, &x) in y.numbers[to].iter_mut().zip(&x.numbers[from]) {
+            *y = rectified(x);
         }
     }
 }
 
 multiversion! {
     /// y = max(y, 0).
-    relu_in_place(y: &mut [Lanes]) = relu_in_place_body
+    relu_in_place(y: &mut [f32]) = relu_in_place_body
 }
 
 #[inline(always)]
-fn relu_in_place_body(y: &mut [Lanes]) {
+fn relu_in_place_body(y: &mut [f32]) {
     for y in y {
         *y = rectified(*y);
     }
 }
 
-/// Keeps a NaN, so that divergence stays visible in the loss.
 #[inline(always)]
-fn rectified(x: Lanes) -> Lanes {
-    Lanes(x.0.map(|x| if x < 0.0 { 0.0 } else { x }))
+fn rectified(x: f32) -> f32 {
+    if x < 0.0 { 0.0 } else { x }
 }
 
 multiversion! {
-    /// dx += dy where y > 0.
-    relu_gradient(input: &Value, output: &Value, y: &[Lanes], dy: &[Lanes], dx: &mut [Lanes])
-        = relu_gradient_body
+    /// dx += dy where y > 0; or dx = dy there, else 0, if `set`.
+    relu_gradient(lanes: u32, y: Source, dy: Source, dx: Target, set: bool) = relu_gradient_body
 }
 
 #[inline(always)]
-fn relu_gradient_body(input: &Value, output: &Value, y: &[Lanes], dy: &[Lanes], dx: &mut [Lanes]) {
-    for (from, to, width) in rows(input, output) {
-        let gradients = dy[to..to + width].iter().zip(&y[to..to + width]);
-        for (dx, (dy, y)) in dx[from..from + width].iter_mut().zip(gradients) {
-            *dx = dx.plus(passed(*y, *dy));
+fn relu_gradient_body(lanes: u32, y: Source, dy: Source, dx: Target, set: bool) {
+    let gradients = rows(dy.value, dx.value, lanes);
+    for ((from, to), (at, _)) in gradients.zip(rows(y.value, dx.value, lanes)) {
+        let passed = dy.numbers[from].iter().zip(&y.numbers[at]);
+        let passed = passed.map(|(&dy, &y)| if y > 0.0 { dy } else { 0.0 });
+        let dx = dx.numbers[to].iter_mut().zip(passed);
+        match set {
+            true => dx.for_each(|(dx, passed)| *dx = passed),
+            false => dx.for_each(|(dx, passed)| *dx += passed),
         }
     }
 }
 
 multiversion! {
     /// dy = dy where y > 0, else 0.
-    relu_gradient_in_place(y: &[Lanes], dy: &mut [Lanes]) = relu_gradient_in_place_body
+    relu_gradient_in_place(lanes: u32, y: Source, dy: Target) = relu_gradient_in_place_body
 }
 
 #[inline(always)]
-fn relu_gradient_in_place_body(y: &[Lanes], dy: &mut [Lanes]) {
-    for (dy, y) in dy.iter_mut().zip(y) {
-        *dy = passed(*y, *dy);
+fn relu_gradient_in_place_body(lanes: u32, y: Source, dy: Target) {
+    for (at, to) in rows(y.value, dy.value, lanes) {
+        for (dy, &y) in dy.numbers[to].iter_mut().zip(&y.numbers[at]) {
+            *dy = if y > 0.0 { *dy } else { 0.0 };
+        }
     }
 }
 
+/// The code of a window without a positive number.
+const NOBODY: u8 = u8::MAX;
+
+multiversion! {
+    /// y = the highest number of each window, or 0 if none is positive; `codes` tells
+    /// which (the first) of the window it was.
+    relu_max_pool(window: Window, lanes: u32, x: Source, y: Target, codes: &mut [u8])
+        = relu_max_pool_body
+}
+
 #[inline(always)]
-fn passed(y: Lanes, dy: Lanes) -> Lanes {
-    Lanes(std::array::from_fn(|lane| if y.0[lane] > 0.0 { dy.0[lane] } else { 0.0 }))
+fn relu_max_pool_body(window: Window, lanes: u32, x: Source, y: Target, codes: &mut [u8]) {
+    with_images!(lanes, |IMAGES| {
+        let (x, y) = ((x.value, x.numbers), (y.value, y.numbers));
+        let codes = codes.as_chunks_mut::<IMAGES>().0.iter_mut();
+        let (from, to) = (x.1.as_chunks::<IMAGES>().0, y.1.as_chunks_mut::<IMAGES>().0);
+        for ((start, target), codes) in windows(window, x.0, y.0).zip(codes) {
+            let mut highest = from[start];
+            let mut place = [0i32; IMAGES];
+            for (index, position) in positions(window, x.0, start).enumerate() {
+                let x = &from[position];
+                for image in 0..IMAGES {
+                    let higher = x[image] > highest[image];
+                    highest[image] = if higher { x[image] } else { highest[image] };
+                    place[image] = if higher { index as i32 } else { place[image] };
+                }
+            }
+            for image in 0..IMAGES {
+                let place = if highest[image] > 0.0 { place[image] } else { i32::from(NOBODY) };
+                codes[image] = place as u8;
+                to[target][image] = rectified(highest[image]);
+            }
+        }
+    })
+}
+
+multiversion! {
+    /// dx = dy at the number that `codes` names, else 0. Windows do not overlap.
+    relu_max_pool_gradient(window: Window, lanes: u32, codes: &[u8], dy: Source, dx: Target)
+        = relu_max_pool_gradient_body
+}
+
+#[inline(always)]
+fn relu_max_pool_gradient_body(window: Window, lanes: u32, codes: &[u8], dy: Source, dx: Target) {
+    with_images!(lanes, |IMAGES| {
+        let codes = codes.as_chunks::<IMAGES>().0;
+        let (from, to) = (dy.numbers.as_chunks::<IMAGES>().0, dx.numbers.as_chunks_mut().0);
+        let Shape { channels, height, width } = dy.value.shape;
+        for channel in 0..channels {
+            for row in 0..height {
+                let codes = &codes[(channel * height + row) * width..][..width];
+                let dy = &from[dy.value.row(channel, row)..][..width];
+                for inner in 0..window.height {
+                    let start = dx.value.row(channel, row * window.stride + inner);
+                    let dx = &mut to[start..start + width * window.width];
+                    let windows = dx.chunks_exact_mut(window.width).zip(dy).zip(codes);
+                    for ((dx, dy), codes) in windows {
+                        for (column, dx) in dx.iter_mut().enumerate() {
+                            pass_on((inner * window.width + column) as u8, codes, dy, dx);
+                        }
+                    }
+                }
+            }
+        }
+    })
+}
+
+/// dx = dy of the images whose code is `code`, else 0.
+#[inline(always)]
+fn pass_on<const IMAGES: usize>(
+    code: u8,
+    codes: &[u8; IMAGES],
+    dy: &[f32; IMAGES],
+    dx: &mut [f32; IMAGES],
+) {
+    // Bits instead of a choice, which the compiler would turn into jumps.
+    for image in 0..IMAGES {
+        let mask = u32::from(codes[image] == code).wrapping_neg();
+        dx[image] = f32::from_bits(dy[image].to_bits() & mask);
+    }
 }
 
 multiversion! {
     /// y = the highest x of each window.
-    max_pool(window: Window, input: &Value, output: &Value, x: &[Lanes], y: &mut [Lanes])
-        = max_pool_body
+    max_pool(window: Window, lanes: u32, x: Source, y: Target) = max_pool_body
 }
 
 #[inline(always)]
-fn max_pool_body(window: Window, input: &Value, output: &Value, x: &[Lanes], y: &mut [Lanes]) {
-    for (from, to) in windows(window, input, output) {
-        let mut highest = x[from];
-        for position in positions(window, input, from) {
-            let x = &x[position];
-            highest = Lanes(std::array::from_fn(|lane| {
-                if x.0[lane] > highest.0[lane] { x.0[lane] } else { highest.0[lane] }
-            }));
+fn max_pool_body(window: Window, lanes: u32, x: Source, y: Target) {
+    with_images!(lanes, |IMAGES| {
+        let from = x.numbers.as_chunks::<IMAGES>().0;
+        let to = y.numbers.as_chunks_mut::<IMAGES>().0;
+        for (start, target) in windows(window, x.value, y.value) {
+            let mut highest = from[start];
+            for position in positions(window, x.value, start) {
+                let x = &from[position];
+                for image in 0..IMAGES {
+                    highest[image] =
+                        if x[image] > highest[image] { x[image] } else { highest[image] };
+                }
+            }
+            to[target] = highest;
         }
-        y[to] = highest;
-    }
+    })
 }
 
 multiversion! {
     /// dx += dy at the first position of each window that holds its highest x.
-    max_pool_gradient(
-        window: Window, input: &Value, output: &Value,
-        x: &[Lanes], y: &[Lanes], dy: &[Lanes], dx: &mut [Lanes],
-    ) = max_pool_gradient_body
+    max_pool_gradient(window: Window, lanes: u32, x: Source, y: Source, dy: Source, dx: Target)
+        = max_pool_gradient_body
 }
 
 #[inline(always)]
 fn max_pool_gradient_body(
     window: Window,
-    input: &Value,
-    output: &Value,
-    x: &[Lanes],
-    y: &[Lanes],
-    dy: &[Lanes],
-    dx: &mut [Lanes],
+    lanes: u32,
+    x: Source,
+    y: Source,
+    dy: Source,
+    dx: Target,
 ) {
-    for (from, to) in windows(window, input, output) {
-        let highest = y[to];
-        // What is left to give away: it goes to the first that matches.
-        let mut left = dy[to];
-        for position in positions(window, input, from) {
-            let (x, dx) = (&x[position], &mut dx[position]);
-            let given: [f32; LANES] =
-                std::array::from_fn(
-                    |lane| {
-                        if x.0[lane] == highest.0[lane] { left.0[lane] } else { 0.0 }
-                    },
-                );
-            *dx = dx.plus(Lanes(given));
-            left = Lanes(std::array::from_fn(|lane| left.0[lane] - given[lane]));
+    with_images!(lanes, |IMAGES| {
+        let [xs, ys, dys] = [x, y, dy].map(|source| source.numbers.as_chunks::<IMAGES>().0);
+        let to = dx.numbers.as_chunks_mut::<IMAGES>().0;
+        let inputs = windows(window, x.value, y.value);
+        for ((from, at), (start, source)) in inputs.zip(windows(window, dx.value, dy.value)) {
+            let highest = ys[at];
+            // What is left to give away: it goes to the first that matches.
+            let mut left = dys[source];
+            let targets = positions(window, dx.value, start);
+            for (position, target) in positions(window, x.value, from).zip(targets) {
+                for image in 0..IMAGES {
+                    let given =
+                        if xs[position][image] == highest[image] { left[image] } else { 0.0 };
+                    to[target][image] += given;
+                    left[image] -= given;
+                }
+            }
         }
-    }
+    })
 }
 
 multiversion! {
     /// y = the mean x of each window.
-    average_pool(window: Window, input: &Value, output: &Value, x: &[Lanes], y: &mut [Lanes])
-        = average_pool_body
+    average_pool(window: Window, lanes: u32, x: Source, y: Target) = average_pool_body
 }
 
 #[inline(always)]
-fn average_pool_body(window: Window, input: &Value, output: &Value, x: &[Lanes], y: &mut [Lanes]) {
+fn average_pool_body(window: Window, lanes: u32, x: Source, y: Target) {
     let share = 1.0 / (window.height * window.width) as f32;
-    for (from, to) in windows(window, input, output) {
-        let mut sum = Lanes::ZERO;
-        for position in positions(window, input, from) {
-            sum = sum.plus(x[position]);
+    with_images!(lanes, |IMAGES| {
+        let from = x.numbers.as_chunks::<IMAGES>().0;
+        let to = y.numbers.as_chunks_mut::<IMAGES>().0;
+        for (start, target) in windows(window, x.value, y.value) {
+            let mut sum = [0.0; IMAGES];
+            for position in positions(window, x.value, start) {
+                for image in 0..IMAGES {
+                    sum[image] += from[position][image];
+                }
+            }
+            to[target] = sum.map(|sum| sum * share);
         }
-        y[to] = Lanes(sum.0.map(|sum| sum * share));
-    }
+    })
 }
 
 multiversion! {
     /// dx += each window's dy, shared evenly.
-    average_pool_gradient(
-        window: Window, input: &Value, output: &Value, dy: &[Lanes], dx: &mut [Lanes],
-    ) = average_pool_gradient_body
+    average_pool_gradient(window: Window, lanes: u32, dy: Source, dx: Target)
+        = average_pool_gradient_body
 }
 
 #[inline(always)]
-fn average_pool_gradient_body(
-    window: Window,
-    input: &Value,
-    output: &Value,
-    dy: &[Lanes],
-    dx: &mut [Lanes],
-) {
+fn average_pool_gradient_body(window: Window, lanes: u32, dy: Source, dx: Target) {
     let share = 1.0 / (window.height * window.width) as f32;
-    for (from, to) in windows(window, input, output) {
-        for position in positions(window, input, from) {
-            dx[position] = dx[position].add_scaled(share, dy[to]);
+    with_images!(lanes, |IMAGES| {
+        let from = dy.numbers.as_chunks::<IMAGES>().0;
+        let to = dx.numbers.as_chunks_mut::<IMAGES>().0;
+        for (start, source) in windows(window, dx.value, dy.value) {
+            for position in positions(window, dx.value, start) {
+                for image in 0..IMAGES {
+                    to[position][image] = share.mul_add(from[source][image], to[position][image]);
+                }
+            }
         }
-    }
+    })
 }
 
 multiversion! {
-    /// to += from, over the channels that both have.
-    add_channels(source: &Value, target: &Value, from: &[Lanes], to: &mut [Lanes])
-        = add_channels_body
+    /// to += from, over the channels that both have; or to = from, if `set`.
+    add_channels(lanes: u32, from: Source, to: Target, set: bool) = add_channels_body
 }
 
 #[inline(always)]
-fn add_channels_body(source: &Value, target: &Value, from: &[Lanes], to: &mut [Lanes]) {
-    for (source, target, width) in rows(source, target) {
-        for (to, from) in to[target..target + width].iter_mut().zip(&from[source..source + width]) {
-            *to = to.plus(*from);
+fn add_channels_body(lanes: u32, from: Source, to: Target, set: bool) {
+    for (source, target) in rows(from.value, to.value, lanes) {
+        let pairs = to.numbers[target].iter_mut().zip(&from.numbers[source]);
+        match set {
+            true => pairs.for_each(|(to, &from)| *to = from),
+            false => pairs.for_each(|(to, &from)| *to += from),
         }
     }
 }
 
-/// (start in `a`, start in `b`, width) of each row of the channels that the values `a` and
-/// `b`, of the same sides, both have.
+/// The numbers of each row of the channels that the values `a` and `b`, of the same
+/// sides, both have.
 #[inline(always)]
-fn rows(a: &Value, b: &Value) -> impl Iterator<Item = (usize, usize, usize)> {
+fn rows(a: &Value, b: &Value, lanes: u32) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
     let channels = a.shape.channels.min(b.shape.channels);
+    let numbers = move |start: usize| start << lanes..(start + a.shape.width) << lanes;
     (0..channels).flat_map(move |channel| {
         (0..a.shape.height)
-            .map(move |row| (a.row(channel, row), b.row(channel, row), a.shape.width))
+            .map(move |row| (numbers(a.row(channel, row)), numbers(b.row(channel, row))))
     })
 }
 

@@ -4,7 +4,7 @@
 //! found and named.
 
 use super::{
-    ConvShape, Layer, Network, NetworkError, Op, Padding, Ring, Role, Tensor, Value, Window,
+    ConvShape, Flow, Layer, Network, NetworkError, Op, Padding, Ring, Role, Tensor, Value, Window,
 };
 use crate::shape::Shape;
 
@@ -47,8 +47,15 @@ impl Builder {
             }
             Layer::MaxPool { size, stride } => {
                 let (window, shape) = self.window(*size, *stride)?;
+                let before = self.values[self.current].shape;
                 let (input, output) = self.advance(shape);
-                self.ops.push(Op::MaxPool { input, output, window });
+                let tiled = window.tiles(before) && window.height * window.width < 255;
+                if tiled && self.ops.last() == Some(&Op::Relu { input, output: input }) {
+                    self.ops.pop();
+                    self.ops.push(Op::ReluMaxPool { input, output, window });
+                } else {
+                    self.ops.push(Op::MaxPool { input, output, window });
+                }
                 Ok(())
             }
             Layer::AveragePool { size, stride } => self.average_pool(*size, *stride),
@@ -74,30 +81,19 @@ impl Builder {
         if !matches!(layers.last(), Some(Layer::Dense { .. })) {
             return Err(NetworkError::NotScores { output });
         }
-        for op in &self.ops {
-            if let Op::Conv { input, output, shape } = op {
-                let kernel = &self.tensors[shape.weight].dims;
-                let (height, width) = match kernel[..] {
-                    [_, _, height, width] => (height, width),
-                    _ => continue, // A dense layer's kernel covers its input exactly.
-                };
-                let positions = self.values[*output].shape;
-                debug_assert_eq!((height, width), (shape.height, shape.width));
-                let value = &mut self.values[*input];
-                let reach = |out: usize, kernel: usize, pad: usize, side: usize| {
-                    ((out - 1) * shape.stride + kernel).saturating_sub(pad + side)
-                };
-                let ring = &mut value.ring;
-                ring.top = ring.top.max(shape.pad_top);
-                ring.left = ring.left.max(shape.pad_left);
-                let below = reach(positions.height, height, shape.pad_top, value.shape.height);
-                let beside = reach(positions.width, width, shape.pad_left, value.shape.width);
-                ring.bottom = ring.bottom.max(below);
-                ring.right = ring.right.max(beside);
+        let flows = flows(&self.ops, self.values.len());
+        let mut gradients = self.values.clone();
+        for (op, &flow) in self.ops.iter().zip(&flows) {
+            if let Op::Conv { input, output, shape } = *op {
+                let (source, target) = (self.values[input].shape, self.values[output].shape);
+                self.values[input].ring.widen(shape.reads_around(source, target));
+                if flow != Flow::Stop {
+                    gradients[output].ring.widen(shape.gradient_reads_around(source, target));
+                }
             }
         }
         let Builder { ops, values, tensors, current: scores, .. } = self;
-        Ok(Network { ops, values, tensors, scores })
+        Ok(Network { ops, flows, values, gradients, tensors, scores })
     }
 
     /// The current value's shape, which must still be an image.
@@ -177,6 +173,7 @@ impl Builder {
             stride,
             pad_top,
             pad_left,
+            flat: false,
             weight,
             bias,
         };
@@ -205,11 +202,12 @@ impl Builder {
         let bias = self.bias(name, units, bias)?;
         let shape = ConvShape {
             filters: units,
-            height: input.height,
-            width: input.width,
+            height: 1,
+            width: 1,
             stride: 1,
             pad_top: 0,
             pad_left: 0,
+            flat: true,
             weight,
             bias,
         };
@@ -287,4 +285,36 @@ fn describe(index: usize, layer: &Layer) -> String {
         Layer::Flatten => "flatten",
     };
     format!("layer {} ({what})", index + 1)
+}
+
+/// Walks the operations backwards and notes who is first to write each gradient.
+fn flows(ops: &[Op], values: usize) -> Vec<Flow> {
+    let mut depends = vec![false; values];
+    for op in ops {
+        match *op {
+            Op::Conv { output, .. } => depends[output] = true,
+            Op::Relu { input, output }
+            | Op::MaxPool { input, output, .. }
+            | Op::ReluMaxPool { input, output, .. }
+            | Op::AveragePool { input, output, .. }
+            | Op::Add { input, output } => depends[output] |= depends[input],
+        }
+    }
+    let mut written = vec![false; values];
+    let mut flows: Vec<Flow> = ops
+        .iter()
+        .rev()
+        .map(|op| {
+            let input = op.input();
+            if !depends[input] {
+                return Flow::Stop;
+            }
+            match std::mem::replace(&mut written[input], true) {
+                false => Flow::Set,
+                true => Flow::Add,
+            }
+        })
+        .collect();
+    flows.reverse();
+    flows
 }

@@ -1,0 +1,267 @@
+//! The gradient by the weights: products of what a weight reads and what it writes.
+//!
+//! A weight's gradient is a sum over all positions and images. Each of `LANES` lanes adds
+//! up every `LANES`-th number of each row, whatever the width of the machine's vectors,
+//! and the lanes are added in a fixed order: so the sum has the same bits everywhere.
+
+#![allow(unsafe_code)]
+
+use super::correlation::{Correlation, Grid, NONE, SHARERS, Tap};
+use super::vector::{Isa, Vector};
+use super::{LANES, multiversion};
+use std::ops::Range;
+
+/// The most sums that a tile holds.
+const MOST: usize = 24;
+/// Numbers of each channel that are looked at before the next weight has its turn: they
+/// stay in the nearest cache.
+const CHUNK: usize = 1536;
+
+/// The output's gradient: where each target's first position stands, and the distance
+/// of two rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Places {
+    pub(crate) targets: Vec<u32>,
+    pub(crate) row: usize,
+    pub(crate) len: usize,
+}
+
+multiversion! {
+    /// Adds the gradient of every weight and bias of `forward`, over `1 << lanes` images,
+    /// to `gradient`.
+    weight_gradient(
+        forward: &Correlation, places: &Places, lanes: u32,
+        x: &[f32], dy: &[f32], gradient: &mut [f32],
+    ) = weight_gradient_chunks<Isa>
+}
+
+#[inline(always)]
+fn weight_gradient_chunks<I: Isa>(
+    forward: &Correlation,
+    places: &Places,
+    lanes: u32,
+    x: &[f32],
+    dy: &[f32],
+    gradient: &mut [f32],
+) {
+    let Grid { height, width, .. } = forward.grid;
+    assert!(x.len() >= forward.source_len << lanes);
+    assert!(dy.len() >= places.len << lanes);
+    assert_eq!(places.targets.len(), forward.targets.len());
+    let last = (height - 1) * places.row + width;
+    assert!(places.targets.iter().all(|&start| start as usize + last <= places.len));
+    let chunk = (CHUNK / (width << lanes)).clamp(1, height);
+    for first in (0..height).step_by(chunk) {
+        let rows = first..(first + chunk).min(height);
+        let call = Call { forward, places, lanes, x, dy, rows };
+        for block in 0..forward.blocks() {
+            for (index, &group) in forward.groups.iter().enumerate() {
+                let taps = forward.taps(block, index, 0..forward.bands.len());
+                let target = group.first as usize;
+                if group.shared {
+                    call.groups::<I, SHARERS>(taps, target, I::SHARED, gradient);
+                } else {
+                    call.groups::<I, 1>(taps, target, 12, gradient);
+                }
+            }
+        }
+        for (target, &bias) in forward.biases.iter().enumerate() {
+            if bias != NONE {
+                gradient[bias as usize] += call.sum(target);
+            }
+        }
+    }
+}
+
+/// The arguments that do not change.
+#[derive(Clone)]
+struct Call<'a> {
+    forward: &'a Correlation,
+    places: &'a Places,
+    lanes: u32,
+    x: &'a [f32],
+    dy: &'a [f32],
+    rows: Range<usize>,
+}
+
+/// The sums of a tile, lane by lane.
+type Sums = [[f32; LANES]; MOST];
+
+impl Call<'_> {
+    /// All taps of the targets from `target` on, in groups that fit into the registers.
+    #[inline(always)]
+    fn groups<I: Isa, const S: usize>(
+        &self,
+        taps: &[Tap],
+        target: usize,
+        most: usize,
+        gradient: &mut [f32],
+    ) {
+        let pieces = taps.len().div_ceil(most);
+        for piece in 0..pieces {
+            let from = taps.len() * piece / pieces;
+            let taps = &taps[from..taps.len() * (piece + 1) / pieces];
+            macro_rules! sized {
+                ($($size:literal)*) => {
+                    match taps.len() {
+                        $($size if $size <= most => self.group::<I, S, $size>(taps, target, gradient),)*
+                        size => unreachable!("no tile of {size}"),
+                    }
+                };
+            }
+            if S == 1 {
+                sized!(1 2 3 4 5 6 7 8 9 10 11 12);
+            } else {
+                sized!(1 2 3 4 5 6);
+            }
+        }
+    }
+
+    /// The gradient of `T` taps of `S` targets.
+    #[inline(always)]
+    fn group<I: Isa, const S: usize, const T: usize>(
+        &self,
+        taps: &[Tap],
+        target: usize,
+        gradient: &mut [f32],
+    ) {
+        let mut sums = [[0.0; LANES]; MOST];
+        let length = self.forward.grid.width << self.lanes;
+        let contiguous = self.forward.grid.source_stride == 1;
+        // SAFETY: `Correlation::checked` has seen every tap at every position, and
+        // `weight_gradient_chunks` the lengths of `x` and `dy`.
+        unsafe {
+            if (contiguous || I::Wide::WIDTH <= 1 << self.lanes) && length >= LANES {
+                self.tile::<I::Wide, S, T>(taps, target, 0..length / LANES * LANES, &mut sums);
+            } else if (contiguous || self.lanes == 3) && length >= LANES {
+                self.tile::<I::Eight, S, T>(taps, target, 0..length / LANES * LANES, &mut sums);
+            } else if length >= LANES {
+                self.tile::<[f32; 1], S, T>(taps, target, 0..length / LANES * LANES, &mut sums);
+            }
+            let mut done = length / LANES * LANES;
+            while done < length {
+                let left = length - done;
+                if left >= 8 && (contiguous || self.lanes >= 3) {
+                    self.tile::<I::Eight, S, T>(taps, target, done..done + 8, &mut sums);
+                    done += 8;
+                } else {
+                    self.tile::<[f32; 1], S, T>(taps, target, done..done + 1, &mut sums);
+                    done += 1;
+                }
+            }
+        }
+        add_sums(&sums, S, self.forward.step, taps, gradient);
+    }
+
+    /// Adds the products of the numbers `numbers` of each row to the lanes they belong to.
+    ///
+    /// # Safety
+    /// Every tap at every position of the rows is inside of `x`, every position inside
+    /// of `dy`.
+    #[inline(always)]
+    unsafe fn tile<V: Vector, const S: usize, const T: usize>(
+        &self,
+        taps: &[Tap],
+        target: usize,
+        numbers: Range<usize>,
+        sums: &mut Sums,
+    ) {
+        let Grid { source_stride, source_row, .. } = self.forward.grid;
+        let lanes = self.lanes;
+        let images = 1 << lanes;
+        // Where the number `number` of a row reads.
+        let read = |number: usize| match source_stride {
+            1 => number,
+            stride => (number / images * stride << lanes) + number % images,
+        };
+        let width = V::WIDTH.min(numbers.len());
+        let parts = numbers.len().min(LANES) / width;
+        for part in 0..parts {
+            let first = numbers.start + part * width;
+            let lane = first % LANES;
+            let count = (numbers.end - first).div_ceil(LANES);
+            let hop = LANES * source_stride;
+            // SAFETY: as the caller promises, here and below.
+            unsafe {
+                let x = self.x.as_ptr().add(read(first));
+                let x: [*const f32; T] =
+                    std::array::from_fn(|tap| x.add((taps[tap].offset as usize) << lanes));
+                let dy = self.dy.as_ptr().add(first);
+                let dy: [*const f32; S] = std::array::from_fn(|sharer| {
+                    dy.add((self.places.targets[target + sharer] as usize) << lanes)
+                });
+                let mut tile: [[V; T]; S] = std::array::from_fn(|sharer| {
+                    std::array::from_fn(|tap| V::load(sums[sharer * T + tap].as_ptr().add(lane)))
+                });
+                for row in self.rows.clone() {
+                    let mut read = row * source_row << lanes;
+                    let mut write = row * self.places.row << lanes;
+                    for _ in 0..count {
+                        let dy: [V; S] =
+                            std::array::from_fn(|sharer| V::load(dy[sharer].add(write)));
+                        for tap in 0..T {
+                            let x = V::load(x[tap].add(read));
+                            for sharer in 0..S {
+                                tile[sharer][tap] = tile[sharer][tap].add_product(dy[sharer], x);
+                            }
+                        }
+                        read += hop;
+                        write += LANES;
+                    }
+                }
+                for sharer in 0..S {
+                    for tap in 0..T {
+                        tile[sharer][tap].store(sums[sharer * T + tap].as_mut_ptr().add(lane));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The sum of the output's gradient over rows and images.
+    #[inline(always)]
+    fn sum(&self, target: usize) -> f32 {
+        let mut lanes = [0.0; LANES];
+        let length = self.forward.grid.width << self.lanes;
+        for row in self.rows.clone() {
+            let start =
+                (self.places.targets[target] as usize + row * self.places.row) << self.lanes;
+            let row = &self.dy[start..start + length];
+            let mut chunks = row.chunks_exact(LANES);
+            for chunk in &mut chunks {
+                for (lane, number) in lanes.iter_mut().zip(chunk) {
+                    *lane += number;
+                }
+            }
+            for (lane, number) in lanes.iter_mut().zip(chunks.remainder()) {
+                *lane += number;
+            }
+        }
+        total(&lanes)
+    }
+}
+
+/// The sum of all lanes, always in the same order.
+#[inline(always)]
+fn total(lanes: &[f32; LANES]) -> f32 {
+    let halves: [f32; 8] = std::array::from_fn(|lane| lanes[lane] + lanes[lane + 8]);
+    let quarters: [f32; 4] = std::array::from_fn(|lane| halves[lane] + halves[lane + 4]);
+    (quarters[0] + quarters[2]) + (quarters[1] + quarters[3])
+}
+
+multiversion! {
+    /// Adds each sum over the lanes to its gradient. A function of its own: inlined, it lures
+    /// the compiler into vectorising the loops above over the weights.
+    add_sums(sums: &Sums, sharers: usize, step: usize, taps: &[Tap], gradient: &mut [f32])
+        = add_sums_body
+}
+
+#[inline(always)]
+fn add_sums_body(sums: &Sums, sharers: usize, step: usize, taps: &[Tap], gradient: &mut [f32]) {
+    let mut sums = sums.iter();
+    for sharer in 0..sharers {
+        for (tap, sum) in taps.iter().zip(&mut sums) {
+            gradient[tap.weight as usize + sharer * step] += total(sum);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Where the time of a training step goes: the seconds of every kernel.
+
+use crate::kernels::LANES;
+use crate::network::Op;
+use crate::program::Program;
+use crate::workspace::{Material, Pass, Workspace};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long one kernel takes for one image.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KernelTime {
+    /// The layer it belongs to: its weight tensor's name without `.weight`, or what it does.
+    pub layer: String,
+    /// What it computes.
+    pub pass: Pass,
+    /// Index of its weight tensor, if it is a convolution.
+    pub weight: Option<usize>,
+    /// Seconds per image: the median of all rounds.
+    pub seconds: f64,
+}
+
+/// Times every kernel of `program` on the first images of `material`, block after block,
+/// for about `budget`.
+pub fn profile(
+    program: &Arc<Program>,
+    material: &Material,
+    values: &[f32],
+    budget: Duration,
+) -> Vec<KernelTime> {
+    let mut workspace = Workspace::new(program, LANES.ilog2());
+    let mut gradient = vec![0.0; values.len()];
+    let examples: Vec<u32> = (0..material.examples().len().min(LANES) as u32).collect();
+    workspace.load(material, &examples);
+    let mut times: Vec<(usize, Pass, Vec<f64>)> = vec![];
+    let begin = Instant::now();
+    while begin.elapsed() < budget {
+        let mut last = Instant::now();
+        let mut watch = |index: usize, pass: Pass| {
+            let seconds = last.elapsed().as_secs_f64();
+            match times.iter_mut().find(|time| (time.0, time.1) == (index, pass)) {
+                Some(time) => time.2.push(seconds),
+                None => times.push((index, pass, vec![seconds])),
+            }
+            last = Instant::now();
+        };
+        workspace.forward(values, &mut watch);
+        workspace.backward(values, &mut gradient, &mut watch);
+    }
+    let network = program.network();
+    let describe = |(index, pass, mut seconds): (usize, Pass, Vec<f64>)| {
+        seconds.sort_unstable_by(f64::total_cmp);
+        let weight = match network.ops[index] {
+            Op::Conv { shape, .. } => Some(shape.weight),
+            _ => None,
+        };
+        let layer = match network.ops[index] {
+            Op::Conv { shape, .. } => network.tensors()[shape.weight].name.replace(".weight", ""),
+            Op::Relu { .. } => "relu".into(),
+            Op::MaxPool { .. } => "max-pool".into(),
+            Op::ReluMaxPool { .. } => "relu and max-pool".into(),
+            Op::AveragePool { .. } => "average-pool".into(),
+            Op::Add { .. } => "shortcut".into(),
+        };
+        KernelTime { layer, pass, weight, seconds: seconds[seconds.len() / 2] / LANES as f64 }
+    };
+    times.into_iter().map(describe).collect()
+}
