@@ -12,6 +12,9 @@ use crate::shape::Shape;
 /// Bytes of a source that should stay in the nearest cache while all targets read it.
 const NEAR: usize = 32 * 1024;
 
+/// Taps of one target that are worth a turn of loading and storing its sums.
+const WORTH: usize = 48;
+
 /// A convolution, ready to run.
 #[derive(Debug)]
 pub(crate) struct Conv {
@@ -133,14 +136,14 @@ impl<'a> Lowering<'a> {
             Read {
                 source: survivor.channel,
                 target: survivor.filter,
-                band: 0,
+                list: 0,
                 tap: Tap { offset: offset as u32, weight: survivor.place },
             }
         });
         let list = List {
             sources: self.channels(),
             targets: shape.filters,
-            bands: 1,
+            lists: 1,
             per_source: self.bytes(shape.height * input.columns()),
             dense: self.dense,
         };
@@ -152,8 +155,10 @@ impl<'a> Lowering<'a> {
             taps,
             starts,
             groups,
-            bands: vec![0],
+            row_shifts: vec![0],
             source_rows: output.shape.height,
+            column_shifts: vec![0],
+            source_columns: output.shape.width,
             step: self.channels() * shape.height * shape.width,
             targets: (0..shape.filters).map(|filter| output.row(filter, 0) as u32).collect(),
             biases: self.biases.clone(),
@@ -180,29 +185,38 @@ impl<'a> Lowering<'a> {
             (distance.rem_euclid(stride as isize) == 0)
                 .then(|| distance.div_euclid(stride as isize))
         };
-        let mut bands: Vec<isize> =
-            (0..shape.height).filter_map(|kernel| shift(row, shape.pad_top, kernel)).collect();
-        bands.sort_unstable();
-        if bands.is_empty() {
-            bands.push(0);
+        let shifts = |phase: usize, pad: usize, size: usize| {
+            let mut shifts: Vec<isize> =
+                (0..size).filter_map(|kernel| shift(phase, pad, kernel)).collect();
+            shifts.sort_unstable();
+            if shifts.is_empty() { vec![0] } else { shifts }
+        };
+        let row_shifts = shifts(row, shape.pad_top, shape.height);
+        let mut column_shifts = shifts(column, shape.pad_left, shape.width);
+        // Telling taps apart by column pays where much of a row would be computed for
+        // nothing; not where targets share their reading.
+        if self.dense || stride > 1 || width * 5 < output.shape.width * 6 {
+            column_shifts = vec![0];
         }
         let reads = self.survivors.iter().filter_map(|survivor| {
             let down = shift(row, shape.pad_top, survivor.row)?;
             let right = shift(column, shape.pad_left, survivor.column)?;
             let start = output.row(survivor.filter, 0) as isize;
             let offset = start + down * output.columns() as isize + right;
+            let row_shift = row_shifts.binary_search(&down).ok()?;
+            let column_shift = column_shifts.binary_search(&right).unwrap_or(0);
             Some(Read {
                 source: survivor.filter,
                 target: survivor.channel,
-                band: bands.binary_search(&down).ok()?,
+                list: column_shift * row_shifts.len() + row_shift,
                 tap: Tap { offset: offset as u32, weight: survivor.place },
             })
         });
         let list = List {
             sources: shape.filters,
             targets: self.channels(),
-            bands: bands.len(),
-            per_source: self.bytes(bands.len() * output.columns()),
+            lists: column_shifts.len() * row_shifts.len(),
+            per_source: self.bytes(row_shifts.len() * output.columns()),
             dense: self.dense,
         };
         let (taps, starts, groups) = list.sorted(reads.collect());
@@ -222,8 +236,10 @@ impl<'a> Lowering<'a> {
             taps,
             starts,
             groups,
-            bands,
+            row_shifts,
             source_rows: output.shape.height,
+            column_shifts,
+            source_columns: output.shape.width,
             step: shape.height * shape.width,
             targets: (0..self.channels()).map(place).collect(),
             biases: vec![],
@@ -261,7 +277,8 @@ impl<'a> Lowering<'a> {
 struct Read {
     source: usize,
     target: usize,
-    band: usize,
+    /// Number of its column and row shift.
+    list: usize,
     tap: Tap,
 }
 
@@ -269,19 +286,23 @@ struct Read {
 struct List {
     sources: usize,
     targets: usize,
-    bands: usize,
+    /// Pairs of column and row shifts.
+    lists: usize,
     /// Bytes that one position reads of one source channel.
     per_source: usize,
     dense: bool,
 }
 
 impl List {
-    /// Taps in the order (block of sources, group of targets, band), where each begins,
+    /// Taps in the order (block of sources, group of targets, shift), where each begins,
     /// and the groups. Sharers are represented by the first of them.
     fn sorted(&self, mut reads: Vec<Read>) -> (Vec<Tap>, Vec<u32>, Vec<Group>) {
+        // Few taps are not worth many blocks: each costs a turn of loading and storing sums.
         let near = (NEAR / self.per_source).clamp(1, self.sources);
-        let blocks = self.sources.div_ceil(near);
+        let worth = reads.len() / (self.targets * WORTH);
+        let blocks = self.sources.div_ceil(near).min(worth).max(1);
         let near = self.sources.div_ceil(blocks);
+        let blocks = self.sources.div_ceil(near);
         let shared = if self.dense { self.targets / SHARERS } else { 0 };
         let groups: Vec<Group> = (0..shared)
             .map(|group| Group { first: (group * SHARERS) as u32, shared: true })
@@ -296,9 +317,9 @@ impl List {
         };
         let place = |read: &Read| {
             group(read.target)
-                .map(|group| (read.source / near * groups.len() + group) * self.bands + read.band)
+                .map(|group| (read.source / near * groups.len() + group) * self.lists + read.list)
         };
-        let mut starts = vec![0u32; blocks * groups.len() * self.bands + 1];
+        let mut starts = vec![0u32; blocks * groups.len() * self.lists + 1];
         reads.retain(|read| place(read).is_some());
         // Counting sort: reads of one place keep their order.
         for read in &reads {

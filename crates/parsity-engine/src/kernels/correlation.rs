@@ -65,14 +65,17 @@ pub(crate) struct Correlation {
     pub(crate) source_len: usize,
     pub(crate) target_len: usize,
     pub(crate) taps: Vec<Tap>,
-    /// Taps of (block, group, band): `starts[i]..starts[i + 1]`, in this order. A *block*
-    /// is as many source channels as the nearest cache has room for.
+    /// Taps of (block, group, column shift, row shift): `starts[i]..starts[i + 1]`, in this
+    /// order. A *block* is as many source channels as the nearest cache has room for.
     pub(crate) starts: Vec<u32>,
     pub(crate) groups: Vec<Group>,
-    /// A *band* holds taps that read the same row. Row `y` needs the bands whose
-    /// `shift` has `y + shift` inside of `0..source_rows`; shifts ascend.
-    pub(crate) bands: Vec<isize>,
+    /// Position `y` of the grid reads row `y + shift` of the source, which is zero outside of
+    /// `0..source_rows`; shifts ascend. The same for columns, where there is but one shift
+    /// if taps are not told apart by it.
+    pub(crate) row_shifts: Vec<isize>,
     pub(crate) source_rows: usize,
+    pub(crate) column_shifts: Vec<isize>,
+    pub(crate) source_columns: usize,
     /// Distance of the weights of two sharers.
     pub(crate) step: usize,
     /// Where each target's first position stands.
@@ -88,8 +91,8 @@ impl Correlation {
         let Grid { height, width, source_stride, source_row, target_stride, target_row } =
             self.grid;
         assert!(height > 0 && width > 0, "a correlation has positions");
-        assert!(self.bands.is_sorted(), "bands are sorted");
-        assert_eq!((self.starts.len() - 1) % (self.groups.len() * self.bands.len()).max(1), 0);
+        assert!(self.row_shifts.is_sorted() && self.column_shifts.is_sorted());
+        assert_eq!(self.starts.len(), self.blocks() * self.lists_per_block() + 1);
         assert!(self.starts.is_sorted() && self.starts.last() == Some(&(self.taps.len() as u32)));
         let last = (height - 1) * source_row + (width - 1) * source_stride;
         let inside = self.taps.iter().all(|tap| (tap.offset as usize + last) < self.source_len);
@@ -97,7 +100,7 @@ impl Correlation {
         for block in 0..self.blocks() {
             for (index, group) in self.groups.iter().enumerate() {
                 let reach = (group.targets() - 1) * self.step;
-                let mut taps = self.taps(block, index, 0..self.bands.len()).iter();
+                let mut taps = self.all_taps(block, index).iter();
                 assert!(taps.all(|tap| tap.weight as usize + reach < values), "no such weight");
             }
         }
@@ -111,24 +114,38 @@ impl Correlation {
         self
     }
 
-    pub(crate) fn blocks(&self) -> usize {
-        (self.starts.len() - 1) / (self.groups.len() * self.bands.len()).max(1)
+    fn lists_per_block(&self) -> usize {
+        self.groups.len() * self.column_shifts.len() * self.row_shifts.len()
     }
 
-    /// The taps of a group in a block that read the bands `bands`.
+    pub(crate) fn blocks(&self) -> usize {
+        (self.starts.len() - 1) / self.lists_per_block().max(1)
+    }
+
+    /// The taps of a group in a block.
     #[inline(always)]
-    pub(crate) fn taps(&self, block: usize, group: usize, bands: Range<usize>) -> &[Tap] {
-        let first = (block * self.groups.len() + group) * self.bands.len();
-        let (start, end) = (self.starts[first + bands.start], self.starts[first + bands.end]);
+    pub(crate) fn all_taps(&self, block: usize, group: usize) -> &[Tap] {
+        let lists = self.column_shifts.len() * self.row_shifts.len();
+        let first = (block * self.groups.len() + group) * lists;
+        &self.taps[self.starts[first] as usize..self.starts[first + lists] as usize]
+    }
+
+    /// Those of them with column shift number `column`, and row shifts number `rows`.
+    #[inline(always)]
+    fn taps(&self, block: usize, group: usize, column: usize, rows: &Range<usize>) -> &[Tap] {
+        let columns = (block * self.groups.len() + group) * self.column_shifts.len();
+        let first = (columns + column) * self.row_shifts.len();
+        let (start, end) = (self.starts[first + rows.start], self.starts[first + rows.end]);
         &self.taps[start as usize..end as usize]
     }
 
-    /// The bands that any of `rows` needs.
+    /// The row shifts that bring any of `rows` into the source.
     #[inline(always)]
-    fn bands(&self, rows: &Range<usize>) -> Range<usize> {
+    fn shifts(&self, rows: &Range<usize>) -> Range<usize> {
         let (first, last) = (rows.start as isize, rows.end as isize - 1);
-        let start = self.bands.partition_point(|&shift| last + shift < 0);
-        let end = self.bands.partition_point(|&shift| first + shift < self.source_rows as isize);
+        let start = self.row_shifts.partition_point(|&shift| last + shift < 0);
+        let rows = self.source_rows as isize;
+        let end = self.row_shifts.partition_point(|&shift| first + shift < rows);
         start..end.max(start)
     }
 }
@@ -153,8 +170,7 @@ multiversion! {
 /// Vectors side by side in a row: `count` of them, from number `first` of a row on.
 #[derive(Debug, Clone, Copy)]
 struct Run {
-    source: usize,
-    target: usize,
+    first: usize,
     count: usize,
     source_hop: usize,
     target_hop: usize,
@@ -217,53 +233,62 @@ impl Call<'_> {
         let mut row = 0;
         while row < height {
             let rows = row..(row + strip).min(height);
-            let bands = self.correlation.bands(&rows);
+            let shifts = self.correlation.shifts(&rows);
             for block in 0..self.correlation.blocks() {
                 let start = if block == 0 { self.start } else { Start::Target };
-                for (index, &group) in self.correlation.groups.iter().enumerate() {
-                    let taps = self.correlation.taps(block, index, bands.clone());
-                    if taps.is_empty() && start == Start::Target {
-                        continue;
-                    }
+                for group in 0..self.correlation.groups.len() {
+                    let reads = Reads { call: self, block, group, shifts: &shifts, start };
                     for part in 0..parts {
-                        let first = part * V::WIDTH;
                         let run = Run {
-                            source: first,
-                            target: first,
+                            first: part * V::WIDTH,
                             count,
                             source_hop: hop(source_stride),
                             target_hop: hop(target_stride),
                         };
-                        self.run::<I, V>(taps, group, start, rows.clone(), run, target);
+                        reads.run::<I, V>(rows.clone(), run, target);
                     }
                     if contiguous {
-                        let done = count * V::WIDTH;
-                        self.rest::<I, V>(taps, group, start, rows.clone(), done, target);
+                        reads.rest::<I, V>(rows.clone(), count * V::WIDTH, target);
                     }
                 }
             }
             row = rows.end;
         }
     }
+}
+
+/// What a group of targets reads of a block, at some rows.
+#[derive(Clone, Copy)]
+struct Reads<'a> {
+    call: Call<'a>,
+    block: usize,
+    group: usize,
+    /// The row shifts that matter.
+    shifts: &'a Range<usize>,
+    start: Start,
+}
+
+impl<'a> Reads<'a> {
+    /// The taps with column shift number `column`.
+    #[inline(always)]
+    fn taps(&self, column: usize) -> &'a [Tap] {
+        self.call.correlation.taps(self.block, self.group, column, self.shifts)
+    }
+
+    #[inline(always)]
+    fn targets(&self) -> Group {
+        self.call.correlation.groups[self.group]
+    }
 
     /// What is left of each row after number `done`: less than a vector.
     #[inline(always)]
-    fn rest<I: Isa, V: Vector>(
-        self,
-        taps: &[Tap],
-        group: Group,
-        start: Start,
-        rows: Range<usize>,
-        done: usize,
-        target: &mut [f32],
-    ) {
-        let length = self.correlation.grid.width << self.lanes;
+    fn rest<I: Isa, V: Vector>(self, rows: Range<usize>, done: usize, target: &mut [f32]) {
+        let length = self.call.correlation.grid.width << self.call.lanes;
         for row in rows {
             let mut done = done;
             while done < length {
-                let run =
-                    Run { source: done, target: done, count: 1, source_hop: 0, target_hop: 0 };
-                let tile = Tile { call: self, taps, group, start, row, run, from: 0 };
+                let run = Run { first: done, count: 1, source_hop: 0, target_hop: 0 };
+                let tile = Tile { reads: self, row, run, from: 0 };
                 // SAFETY: as in `run`.
                 unsafe {
                     if V::WIDTH > 8 && length - done >= 8 {
@@ -283,18 +308,10 @@ impl Call<'_> {
 
     /// A run of vectors of all `rows`, in tiles that fit into the registers.
     #[inline(always)]
-    fn run<I: Isa, V: Vector>(
-        self,
-        taps: &[Tap],
-        group: Group,
-        start: Start,
-        rows: Range<usize>,
-        run: Run,
-        target: &mut [f32],
-    ) {
+    fn run<I: Isa, V: Vector>(self, rows: Range<usize>, run: Run, target: &mut [f32]) {
         // Narrow vectors are rare: a few kinds of tiles must do.
         let wide = V::WIDTH >= 8 || V::WIDTH == I::Wide::WIDTH;
-        let (sums, most) = match (wide, group.shared) {
+        let (sums, most) = match (wide, self.targets().shared) {
             (true, true) => (I::SHARED, I::SHARED),
             (true, false) => (I::ALONE, COLUMNS),
             (false, _) => (4, 4),
@@ -305,18 +322,14 @@ impl Call<'_> {
             let columns = run.count * (piece + 1) / pieces - from;
             let mut row = rows.start;
             while row < rows.end {
-                let tile = Tile { call: self, taps, group, start, row, run, from };
+                let tile = Tile { reads: self, row, run, from };
                 // SAFETY: `Correlation::checked` has seen every tap at every position, and
                 // `correlate_rows` the lengths of source and target.
                 unsafe {
                     if wide {
                         let height = rows_that_fit(sums, columns).min(rows.end - row);
                         let height = 1 << height.ilog2();
-                        if run.source_hop == V::WIDTH && run.target_hop == V::WIDTH {
-                            tile.sized::<I, V, true>(height, columns, target);
-                        } else {
-                            tile.sized::<I, V, false>(height, columns, target);
-                        }
+                        tile.wide::<I, V>(height, columns, target);
                         row += height;
                     } else {
                         match columns {
@@ -341,10 +354,7 @@ fn rows_that_fit(sums: usize, columns: usize) -> usize {
 
 /// Neighbouring positions of a group of targets.
 struct Tile<'a> {
-    call: Call<'a>,
-    taps: &'a [Tap],
-    group: Group,
-    start: Start,
+    reads: Reads<'a>,
     row: usize,
     run: Run,
     from: usize,
@@ -365,13 +375,37 @@ impl Tile<'_> {
     /// # Safety
     /// As for `sum`.
     #[inline(always)]
+    unsafe fn wide<I: Isa, V: Vector>(&self, rows: usize, columns: usize, target: &mut [f32]) {
+        let Call { correlation, lanes, .. } = self.reads.call;
+        let next = self.run.source_hop == V::WIDTH && self.run.target_hop == V::WIDTH;
+        // A whole row of which each tap sees a known part: the rest is not computed.
+        let known = next
+            && V::WIDTH == 1 << lanes
+            && correlation.column_shifts.len() > 1
+            && !self.reads.targets().shared;
+        // SAFETY: as the caller promises.
+        unsafe {
+            match (known, rows, columns, correlation.source_columns) {
+                (true, 1, 10, 8) => self.shifted::<V, 1, 10, 8>(target),
+                (true, 2, 10, 8) => self.shifted::<V, 2, 10, 8>(target),
+                (true, 1, 12, 8) => self.shifted::<V, 1, 12, 8>(target),
+                (true, 2, 12, 8) => self.shifted::<V, 2, 12, 8>(target),
+                _ if next => self.sized::<I, V, true>(rows, columns, target),
+                _ => self.sized::<I, V, false>(rows, columns, target),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for `sum`.
+    #[inline(always)]
     unsafe fn sized<I: Isa, V: Vector, const NEXT: bool>(
         &self,
         rows: usize,
         columns: usize,
         target: &mut [f32],
     ) {
-        if self.group.shared && I::SHARED == 6 {
+        if self.reads.targets().shared && I::SHARED == 6 {
             sized!(
                 self,
                 V,
@@ -381,7 +415,7 @@ impl Tile<'_> {
                 4,
                 [(1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (1, 6), (2, 1), (2, 2), (2, 3), (4, 1),]
             );
-        } else if self.group.shared && I::SHARED == 4 {
+        } else if self.reads.targets().shared && I::SHARED == 4 {
             sized!(
                 self,
                 V,
@@ -391,7 +425,7 @@ impl Tile<'_> {
                 4,
                 [(1, 1), (1, 2), (1, 3), (1, 4), (2, 1), (2, 2), (4, 1),]
             );
-        } else if self.group.shared {
+        } else if self.reads.targets().shared {
             sized!(self, V, target, rows, columns, 4, [(1, 1), (1, 2), (2, 1)]);
         } else {
             sized!(
@@ -448,7 +482,7 @@ impl Tile<'_> {
     unsafe fn small<V: Vector, const COLUMNS: usize>(&self, target: &mut [f32]) {
         // SAFETY: as the caller promises.
         unsafe {
-            if self.group.shared {
+            if self.reads.targets().shared {
                 self.sum::<V, false, SHARERS, 1, COLUMNS>(target);
             } else {
                 self.sum::<V, false, 1, 1, COLUMNS>(target);
@@ -473,62 +507,193 @@ impl Tile<'_> {
         &self,
         target: &mut [f32],
     ) {
-        let Call { correlation, lanes, values, source, .. } = self.call;
-        let Correlation { grid, step, targets, biases, .. } = correlation;
-        let (step, first, run) = (*step, self.group.first as usize, self.run);
-        let (source_row, target_row) = (grid.source_row << lanes, grid.target_row << lanes);
-        let source_hop = if NEXT { V::WIDTH } else { run.source_hop };
-        let target_hop = if NEXT { V::WIDTH } else { run.target_hop };
-        // SAFETY: as the caller promises, here and below.
+        let Call { correlation, lanes, values, .. } = self.reads.call;
+        let source_row = correlation.grid.source_row << lanes;
+        let step = correlation.step;
+        let source_hop = if NEXT { V::WIDTH } else { self.run.source_hop };
+        // SAFETY: as the caller promises.
         unsafe {
-            let source = source
-                .as_ptr()
-                .add(self.row * source_row + run.source + self.from * run.source_hop);
+            let source = self.source();
             let values = values.as_ptr();
-            let target = target
-                .as_mut_ptr()
-                .add(self.row * target_row + run.target + self.from * run.target_hop);
-            let place = |sharer: usize| (*targets.get_unchecked(first + sharer) as usize) << lanes;
             let mut sums = [[[V::splat(0.0); COLUMNS]; ROWS]; SHARERS];
-            for (sharer, sums) in sums.iter_mut().enumerate() {
-                match self.start {
-                    Start::Bias => {
-                        let bias = biases.get(first + sharer).copied().unwrap_or(NONE);
-                        if bias != NONE {
-                            *sums = [[V::splat(*values.add(bias as usize)); COLUMNS]; ROWS];
-                        }
-                    }
-                    Start::Target => {
-                        let target = target.add(place(sharer));
-                        for (row, sums) in sums.iter_mut().enumerate() {
-                            for (column, sum) in sums.iter_mut().enumerate() {
-                                let hop = row * target_row + column * target_hop;
-                                *sum = V::load(target.add(hop));
+            self.begin::<V, NEXT, SHARERS, ROWS, COLUMNS>(target, &mut sums);
+            for column in 0..correlation.column_shifts.len() {
+                for tap in self.reads.taps(column) {
+                    let source = source.add((tap.offset as usize) << lanes);
+                    let weight = values.add(tap.weight as usize);
+                    let weights: [V; SHARERS] =
+                        std::array::from_fn(|sharer| V::splat(*weight.add(sharer * step)));
+                    for row in 0..ROWS {
+                        for column in 0..COLUMNS {
+                            let x = V::load(source.add(row * source_row + column * source_hop));
+                            for sharer in 0..SHARERS {
+                                let sum = &mut sums[sharer][row][column];
+                                *sum = sum.add_product(weights[sharer], x);
                             }
                         }
                     }
                 }
             }
-            for tap in self.taps {
+            self.end::<V, NEXT, SHARERS, ROWS, COLUMNS>(&sums, target);
+        }
+    }
+
+    /// The same for whole rows of one target, of which each tap sees `SEEN` neighbours.
+    ///
+    /// # Safety
+    /// As for `sum`; the column shifts are `SEEN - COLUMNS..=0` or some of them.
+    #[inline(always)]
+    unsafe fn shifted<V: Vector, const ROWS: usize, const COLUMNS: usize, const SEEN: usize>(
+        &self,
+        target: &mut [f32],
+    ) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let mut sums = [[[V::splat(0.0); COLUMNS]; ROWS]; 1];
+            self.begin::<V, true, 1, ROWS, COLUMNS>(target, &mut sums);
+            for (index, &shift) in self.reads.call.correlation.column_shifts.iter().enumerate() {
+                let taps = self.reads.taps(index);
+                // Constants, so that every sum has a register of its own.
+                match -shift {
+                    0 => self.seen::<V, 0, ROWS, COLUMNS, SEEN>(taps, &mut sums[0]),
+                    1 => self.seen::<V, 1, ROWS, COLUMNS, SEEN>(taps, &mut sums[0]),
+                    2 => self.seen::<V, 2, ROWS, COLUMNS, SEEN>(taps, &mut sums[0]),
+                    3 => self.seen::<V, 3, ROWS, COLUMNS, SEEN>(taps, &mut sums[0]),
+                    4 => self.seen::<V, 4, ROWS, COLUMNS, SEEN>(taps, &mut sums[0]),
+                    shift => unreachable!("a column shift of {shift}"),
+                }
+            }
+            self.end::<V, true, 1, ROWS, COLUMNS>(&sums, target);
+        }
+    }
+
+    /// Adds taps that see the columns `FIRST..FIRST + SEEN`.
+    ///
+    /// # Safety
+    /// As for `sum`.
+    #[inline(always)]
+    unsafe fn seen<
+        V: Vector,
+        const FIRST: usize,
+        const ROWS: usize,
+        const COLUMNS: usize,
+        const SEEN: usize,
+    >(
+        &self,
+        taps: &[Tap],
+        sums: &mut [[V; COLUMNS]; ROWS],
+    ) {
+        let Call { correlation, lanes, values, .. } = self.reads.call;
+        let source_row = correlation.grid.source_row << lanes;
+        // SAFETY: as the caller promises.
+        unsafe {
+            let source = self.source();
+            for tap in taps {
                 let source = source.add((tap.offset as usize) << lanes);
-                let weight = values.add(tap.weight as usize);
-                let weights: [V; SHARERS] =
-                    std::array::from_fn(|sharer| V::splat(*weight.add(sharer * step)));
+                let weight = V::splat(*values.as_ptr().add(tap.weight as usize));
                 for row in 0..ROWS {
-                    for column in 0..COLUMNS {
-                        let x = V::load(source.add(row * source_row + column * source_hop));
-                        for sharer in 0..SHARERS {
-                            let sum = &mut sums[sharer][row][column];
-                            *sum = sum.add_product(weights[sharer], x);
-                        }
+                    for column in FIRST..(FIRST + SEEN).min(COLUMNS) {
+                        let x = V::load(source.add(row * source_row + column * V::WIDTH));
+                        sums[row][column] = sums[row][column].add_product(weight, x);
                     }
                 }
             }
-            for (sharer, sums) in sums.iter().enumerate() {
-                let target = target.add(place(sharer));
+        }
+    }
+
+    /// What the tile's first position reads with offset 0.
+    ///
+    /// # Safety
+    /// As for `sum`.
+    #[inline(always)]
+    unsafe fn source(&self) -> *const f32 {
+        let Call { correlation, lanes, source, .. } = self.reads.call;
+        let row = self.row * correlation.grid.source_row << lanes;
+        // SAFETY: as the caller promises.
+        unsafe { source.as_ptr().add(row + self.run.first + self.from * self.run.source_hop) }
+    }
+
+    /// Where the tile's first position stands in the target of a sharer.
+    ///
+    /// # Safety
+    /// As for `sum`.
+    #[inline(always)]
+    unsafe fn place(&self, sharer: usize) -> usize {
+        let Call { correlation, lanes, .. } = self.reads.call;
+        let target = self.reads.targets().first as usize + sharer;
+        // SAFETY: as the caller promises.
+        let target = unsafe { *correlation.targets.get_unchecked(target) as usize };
+        let start = (target + self.row * correlation.grid.target_row) << lanes;
+        start + self.run.first + self.from * self.run.target_hop
+    }
+
+    /// What the sums start from.
+    ///
+    /// # Safety
+    /// As for `sum`.
+    #[inline(always)]
+    unsafe fn begin<
+        V: Vector,
+        const NEXT: bool,
+        const SHARERS: usize,
+        const ROWS: usize,
+        const COLUMNS: usize,
+    >(
+        &self,
+        target: &[f32],
+        sums: &mut [[[V; COLUMNS]; ROWS]; SHARERS],
+    ) {
+        let Call { correlation, values, lanes, .. } = self.reads.call;
+        let first = self.reads.targets().first as usize;
+        let target_row = correlation.grid.target_row << lanes;
+        let hop = if NEXT { V::WIDTH } else { self.run.target_hop };
+        for (sharer, sums) in sums.iter_mut().enumerate() {
+            match self.reads.start {
+                Start::Bias => {
+                    let bias = correlation.biases.get(first + sharer).copied().unwrap_or(NONE);
+                    if bias != NONE {
+                        *sums = [[V::splat(values[bias as usize]); COLUMNS]; ROWS];
+                    }
+                }
+                // SAFETY: as the caller promises.
+                Start::Target => unsafe {
+                    let target = target.as_ptr().add(self.place(sharer));
+                    for (row, sums) in sums.iter_mut().enumerate() {
+                        for (column, sum) in sums.iter_mut().enumerate() {
+                            *sum = V::load(target.add(row * target_row + column * hop));
+                        }
+                    }
+                },
+            }
+        }
+    }
+
+    /// Where the sums go.
+    ///
+    /// # Safety
+    /// As for `sum`.
+    #[inline(always)]
+    unsafe fn end<
+        V: Vector,
+        const NEXT: bool,
+        const SHARERS: usize,
+        const ROWS: usize,
+        const COLUMNS: usize,
+    >(
+        &self,
+        sums: &[[[V; COLUMNS]; ROWS]; SHARERS],
+        target: &mut [f32],
+    ) {
+        let Call { correlation, lanes, .. } = self.reads.call;
+        let target_row = correlation.grid.target_row << lanes;
+        let hop = if NEXT { V::WIDTH } else { self.run.target_hop };
+        for (sharer, sums) in sums.iter().enumerate() {
+            // SAFETY: as the caller promises.
+            unsafe {
+                let target = target.as_mut_ptr().add(self.place(sharer));
                 for (row, sums) in sums.iter().enumerate() {
                     for (column, sum) in sums.iter().enumerate() {
-                        sum.store(target.add(row * target_row + column * target_hop));
+                        sum.store(target.add(row * target_row + column * hop));
                     }
                 }
             }

@@ -11,8 +11,8 @@ use super::vector::{Isa, Vector};
 use super::{LANES, multiversion};
 use std::ops::Range;
 
-/// The most sums that a tile holds.
-const MOST: usize = 24;
+/// Vectors of a row that a weight meets in its turn.
+const NEIGHBOURS: usize = 4;
 /// Numbers of each channel that are looked at before the next weight has its turn: they
 /// stay in the nearest cache.
 const CHUNK: usize = 1536;
@@ -50,18 +50,19 @@ fn weight_gradient_chunks<I: Isa>(
     assert_eq!(places.targets.len(), forward.targets.len());
     let last = (height - 1) * places.row + width;
     assert!(places.targets.iter().all(|&start| start as usize + last <= places.len));
+    let mut sums = [[0.0; LANES]; 32];
     let chunk = (CHUNK / (width << lanes)).clamp(1, height);
     for first in (0..height).step_by(chunk) {
         let rows = first..(first + chunk).min(height);
         let call = Call { forward, places, lanes, x, dy, rows };
         for block in 0..forward.blocks() {
             for (index, &group) in forward.groups.iter().enumerate() {
-                let taps = forward.taps(block, index, 0..forward.bands.len());
+                let taps = forward.all_taps(block, index);
                 let target = group.first as usize;
                 if group.shared {
-                    call.groups::<I, SHARERS>(taps, target, I::SHARED, gradient);
+                    call.groups::<I, SHARERS>(taps, target, I::SHARED, &mut sums, gradient);
                 } else {
-                    call.groups::<I, 1>(taps, target, 12, gradient);
+                    call.groups::<I, 1>(taps, target, I::WEIGHTS, &mut sums, gradient);
                 }
             }
         }
@@ -72,6 +73,9 @@ fn weight_gradient_chunks<I: Isa>(
         }
     }
 }
+
+/// The sums of a tile, lane by lane: up to 16 of one target, or 6 of each of 4.
+type Sums = [[f32; LANES]; 32];
 
 /// The arguments that do not change.
 #[derive(Clone)]
@@ -84,9 +88,6 @@ struct Call<'a> {
     rows: Range<usize>,
 }
 
-/// The sums of a tile, lane by lane.
-type Sums = [[f32; LANES]; MOST];
-
 impl Call<'_> {
     /// All taps of the targets from `target` on, in groups that fit into the registers.
     #[inline(always)]
@@ -95,6 +96,7 @@ impl Call<'_> {
         taps: &[Tap],
         target: usize,
         most: usize,
+        sums: &mut Sums,
         gradient: &mut [f32],
     ) {
         let pieces = taps.len().div_ceil(most);
@@ -104,13 +106,13 @@ impl Call<'_> {
             macro_rules! sized {
                 ($($size:literal)*) => {
                     match taps.len() {
-                        $($size if $size <= most => self.group::<I, S, $size>(taps, target, gradient),)*
+                        $($size if $size <= most => self.group::<I, S, $size>(taps, target, sums, gradient),)*
                         size => unreachable!("no tile of {size}"),
                     }
                 };
             }
             if S == 1 {
-                sized!(1 2 3 4 5 6 7 8 9 10 11 12);
+                sized!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16);
             } else {
                 sized!(1 2 3 4 5 6);
             }
@@ -123,34 +125,37 @@ impl Call<'_> {
         &self,
         taps: &[Tap],
         target: usize,
+        sums: &mut Sums,
         gradient: &mut [f32],
     ) {
-        let mut sums = [[0.0; LANES]; MOST];
         let length = self.forward.grid.width << self.lanes;
         let contiguous = self.forward.grid.source_stride == 1;
         // SAFETY: `Correlation::checked` has seen every tap at every position, and
         // `weight_gradient_chunks` the lengths of `x` and `dy`.
         unsafe {
-            if (contiguous || I::Wide::WIDTH <= 1 << self.lanes) && length >= LANES {
-                self.tile::<I::Wide, S, T>(taps, target, 0..length / LANES * LANES, &mut sums);
-            } else if (contiguous || self.lanes == 3) && length >= LANES {
-                self.tile::<I::Eight, S, T>(taps, target, 0..length / LANES * LANES, &mut sums);
-            } else if length >= LANES {
-                self.tile::<[f32; 1], S, T>(taps, target, 0..length / LANES * LANES, &mut sums);
+            if length < LANES {
+                // No vector fits: the lanes start from zero.
+                sums[..S * T].fill([0.0; LANES]);
+            } else if contiguous || I::Wide::WIDTH <= 1 << self.lanes {
+                self.tile::<I::Wide, S, T>(taps, target, 0..length / LANES * LANES, sums);
+            } else if self.lanes == 3 {
+                self.tile::<I::Eight, S, T>(taps, target, 0..length / LANES * LANES, sums);
+            } else {
+                self.tile::<[f32; 1], S, T>(taps, target, 0..length / LANES * LANES, sums);
             }
             let mut done = length / LANES * LANES;
             while done < length {
                 let left = length - done;
                 if left >= 8 && (contiguous || self.lanes >= 3) {
-                    self.tile::<I::Eight, S, T>(taps, target, done..done + 8, &mut sums);
+                    self.tile::<I::Eight, S, T>(taps, target, done..done + 8, sums);
                     done += 8;
                 } else {
-                    self.tile::<[f32; 1], S, T>(taps, target, done..done + 1, &mut sums);
+                    self.tile::<[f32; 1], S, T>(taps, target, done..done + 1, sums);
                     done += 1;
                 }
             }
         }
-        add_sums(&sums, S, self.forward.step, taps, gradient);
+        add_sums(sums, S, self.forward.step, taps, gradient);
     }
 
     /// Adds the products of the numbers `numbers` of each row to the lanes they belong to.
@@ -190,9 +195,17 @@ impl Call<'_> {
                 let dy: [*const f32; S] = std::array::from_fn(|sharer| {
                     dy.add((self.places.targets[target + sharer] as usize) << lanes)
                 });
-                let mut tile: [[V; T]; S] = std::array::from_fn(|sharer| {
-                    std::array::from_fn(|tap| V::load(sums[sharer * T + tap].as_ptr().add(lane)))
-                });
+                let sums = sums.as_mut_ptr().cast::<f32>();
+                let sum = |sharer: usize, tap: usize| sums.add((sharer * T + tap) * LANES + lane);
+                let mut tile = [[V::splat(0.0); T]; S];
+                // The rest of the rows continues what the others began.
+                if numbers.start > 0 || numbers.end < LANES {
+                    for sharer in 0..S {
+                        for tap in 0..T {
+                            tile[sharer][tap] = V::load(sum(sharer, tap));
+                        }
+                    }
+                }
                 for row in self.rows.clone() {
                     let mut read = row * source_row << lanes;
                     let mut write = row * self.places.row << lanes;
@@ -211,7 +224,7 @@ impl Call<'_> {
                 }
                 for sharer in 0..S {
                     for tap in 0..T {
-                        tile[sharer][tap].store(sums[sharer * T + tap].as_mut_ptr().add(lane));
+                        tile[sharer][tap].store(sum(sharer, tap));
                     }
                 }
             }
@@ -237,31 +250,38 @@ impl Call<'_> {
                 *lane += number;
             }
         }
-        total(&lanes)
+        let halves: [f32; 8] = std::array::from_fn(|lane| lanes[lane] + lanes[lane + 8]);
+        halves.iter().sum()
     }
-}
-
-/// The sum of all lanes, always in the same order.
-#[inline(always)]
-fn total(lanes: &[f32; LANES]) -> f32 {
-    let halves: [f32; 8] = std::array::from_fn(|lane| lanes[lane] + lanes[lane + 8]);
-    let quarters: [f32; 4] = std::array::from_fn(|lane| halves[lane] + halves[lane + 4]);
-    (quarters[0] + quarters[2]) + (quarters[1] + quarters[3])
 }
 
 multiversion! {
     /// Adds each sum over the lanes to its gradient. A function of its own: inlined, it lures
-    /// the compiler into vectorising the loops above over the weights.
+    /// the compiler into keeping the loops above out of the registers.
     add_sums(sums: &Sums, sharers: usize, step: usize, taps: &[Tap], gradient: &mut [f32])
-        = add_sums_body
+        = add_totals<Isa>
 }
 
 #[inline(always)]
-fn add_sums_body(sums: &Sums, sharers: usize, step: usize, taps: &[Tap], gradient: &mut [f32]) {
-    let mut sums = sums.iter();
+fn add_totals<I: Isa>(
+    sums: &Sums,
+    sharers: usize,
+    step: usize,
+    taps: &[Tap],
+    gradient: &mut [f32],
+) {
+    let (first, second) = sums.split_at(16);
+    let mut totals = [[0.0; 16]; 2];
+    for (totals, sums) in totals.iter_mut().zip([first, second]) {
+        *totals = I::totals(sums.as_array().expect("sixteen sums"));
+        if sharers * taps.len() <= 16 {
+            break;
+        }
+    }
+    let mut totals = totals.as_flattened().iter();
     for sharer in 0..sharers {
-        for (tap, sum) in taps.iter().zip(&mut sums) {
-            gradient[tap.weight as usize + sharer * step] += total(sum);
+        for (tap, total) in taps.iter().zip(&mut totals) {
+            gradient[tap.weight as usize + sharer * step] += total;
         }
     }
 }

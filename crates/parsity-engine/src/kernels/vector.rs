@@ -101,6 +101,22 @@ pub(crate) trait Isa {
     const ALONE: usize;
     /// Sums held in registers per target by four weights at a time.
     const SHARED: usize;
+    /// Weights whose gradients are summed up together.
+    const WEIGHTS: usize;
+
+    /// The sum of the lanes of each of sixteen sums: lane l and l + 8, then l and l + 4, then
+    /// l and l + 2, then the last two.
+    fn totals(sums: &[[f32; 16]; 16]) -> [f32; 16];
+}
+
+/// `Isa::totals` without special instructions.
+#[inline(always)]
+fn plain_totals(sums: &[[f32; 16]; 16]) -> [f32; 16] {
+    sums.map(|lanes| {
+        let halves: [f32; 8] = std::array::from_fn(|lane| lanes[lane] + lanes[lane + 8]);
+        let quarters: [f32; 4] = std::array::from_fn(|lane| halves[lane] + halves[lane + 4]);
+        (quarters[0] + quarters[2]) + (quarters[1] + quarters[3])
+    })
 }
 
 /// 32 registers of 16 numbers.
@@ -116,6 +132,45 @@ impl Isa for Avx512 {
     type Eight = __m256;
     const ALONE: usize = 24;
     const SHARED: usize = 6;
+    const WEIGHTS: usize = 16;
+
+    /// Four rounds, each of which adds the halves of two vectors and packs them into one.
+    #[inline(always)]
+    fn totals(sums: &[[f32; 16]; 16]) -> [f32; 16] {
+        // A macro, because a closure would not know of the instruction set.
+        macro_rules! pack {
+            ($shuffle:ident, $low:literal, $high:literal, $a:expr, $b:expr) => {{
+                let (a, b) = ($a, $b);
+                _mm512_add_ps($shuffle::<$low>(a, b), $shuffle::<$high>(a, b))
+            }};
+        }
+        // SAFETY: as in `splat`; arrays of sixteen numbers are read and written.
+        unsafe {
+            let mut vectors = [_mm512_setzero_ps(); 16];
+            for index in 0..16 {
+                vectors[index] = _mm512_loadu_ps(sums[index].as_ptr());
+            }
+            for pair in 0..8 {
+                let (a, b) = (vectors[pair], vectors[pair + 8]);
+                vectors[pair] = pack!(_mm512_shuffle_f32x4, 0b01_00_01_00, 0b11_10_11_10, a, b);
+            }
+            for pair in 0..4 {
+                let (a, b) = (vectors[pair], vectors[pair + 4]);
+                vectors[pair] = pack!(_mm512_shuffle_f32x4, 0b10_00_10_00, 0b11_01_11_01, a, b);
+            }
+            for pair in 0..2 {
+                let (a, b) = (vectors[pair], vectors[pair + 2]);
+                vectors[pair] = pack!(_mm512_shuffle_ps, 0b01_00_01_00, 0b11_10_11_10, a, b);
+            }
+            let [a, b, ..] = vectors;
+            let packed = pack!(_mm512_shuffle_ps, 0b10_00_10_00, 0b11_01_11_01, a, b);
+            // Where the rounds above have put each sum.
+            let order = _mm512_setr_epi32(0, 2, 1, 3, 8, 10, 9, 11, 4, 6, 5, 7, 12, 14, 13, 15);
+            let mut totals = [0.0; 16];
+            _mm512_storeu_ps(totals.as_mut_ptr(), _mm512_permutexvar_ps(order, packed));
+            totals
+        }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -124,6 +179,12 @@ impl Isa for Avx2 {
     type Eight = __m256;
     const ALONE: usize = 12;
     const SHARED: usize = 2;
+    const WEIGHTS: usize = 8;
+
+    #[inline(always)]
+    fn totals(sums: &[[f32; 16]; 16]) -> [f32; 16] {
+        plain_totals(sums)
+    }
 }
 
 impl Isa for Portable {
@@ -131,6 +192,12 @@ impl Isa for Portable {
     type Eight = [f32; 8];
     const ALONE: usize = 12;
     const SHARED: usize = 4;
+    const WEIGHTS: usize = 8;
+
+    #[inline(always)]
+    fn totals(sums: &[[f32; 16]; 16]) -> [f32; 16] {
+        plain_totals(sums)
+    }
 }
 
 /// The instruction sets that kernels are compiled for.
@@ -163,5 +230,36 @@ impl InstructionSet {
             }
         }
         InstructionSet::Portable
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_instruction_set_adds_lanes_in_the_same_order() {
+        // Sizes far apart, so that another order gives other bits.
+        let number = |sum: usize, lane: usize| {
+            let sign = if (sum + 3 * lane) % 2 == 0 { 1.0 } else { -1.0 };
+            sign * (1.0 + (sum * 16 + lane) as f32 / 7.0) * 10f32.powi((lane * 5 % 7) as i32)
+        };
+        let sums: [[f32; 16]; 16] =
+            std::array::from_fn(|sum| std::array::from_fn(|lane| number(sum, lane)));
+        let expected = Portable::totals(&sums).map(f32::to_bits);
+        #[cfg(target_arch = "x86_64")]
+        match InstructionSet::of_this_machine() {
+            InstructionSet::Avx512 => {
+                assert_eq!(Avx512::totals(&sums).map(f32::to_bits), expected);
+                assert_eq!(Avx2::totals(&sums).map(f32::to_bits), expected);
+            }
+            InstructionSet::Avx2 => {
+                assert_eq!(Avx2::totals(&sums).map(f32::to_bits), expected);
+            }
+            InstructionSet::Portable => {}
+        }
+        let exact: f64 = sums[5].iter().map(|&number| f64::from(number)).sum();
+        let found = f64::from(f32::from_bits(expected[5]));
+        assert!((found - exact).abs() < 1e-4 * exact.abs(), "{found} for {exact}");
     }
 }
