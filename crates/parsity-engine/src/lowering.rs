@@ -21,8 +21,8 @@ pub(crate) struct Conv {
     pub(crate) forward: Correlation,
     /// Where the gradient of its output stands.
     pub(crate) places: Places,
-    /// The gradient by its input, one correlation for each phase of the stride.
-    pub(crate) backward: Vec<Correlation>,
+    /// The gradient by its input, if that is asked for.
+    pub(crate) backward: Option<Correlation>,
 }
 
 /// Lowers every convolution of `network` for blocks of `1 << lanes` images.
@@ -58,6 +58,8 @@ struct Lowering<'a> {
     survivors: Vec<Survivor>,
     /// Whether nothing was pruned.
     dense: bool,
+    /// Weights of a filter before pruning.
+    kernel: usize,
     biases: Vec<u32>,
 }
 
@@ -72,15 +74,19 @@ impl<'a> Lowering<'a> {
     ) -> Self {
         let weight = &network.tensors()[shape.weight].range;
         let places = pattern.places(weight);
-        let (kernel, taps) = (weight.len() / shape.filters, shape.height * shape.width);
+        // The kernel as the tensor has it; its parts are dealt out to phases like the input.
+        let dims = &network.tensors()[shape.weight].dims;
+        let (size, split) = (dims.get(2).copied().unwrap_or(1), shape.split);
+        let (kernel, taps) = (weight.len() / shape.filters, size * size);
         let survivors = places.clone().map(|place| {
             let local = pattern.survivors()[place] as usize - weight.start;
-            let tap = local % taps;
+            let (channel, row, column) =
+                (local % kernel / taps, local % taps / size, local % size);
             Survivor {
                 filter: local / kernel,
-                channel: local % kernel / taps,
-                row: tap / shape.width,
-                column: tap % shape.width,
+                channel: (channel * split + row % split) * split + column % split,
+                row: row / split,
+                column: column / split,
                 place: place as u32,
             }
         });
@@ -101,6 +107,7 @@ impl<'a> Lowering<'a> {
             output_gradient: &network.gradients[output],
             survivors: survivors.collect(),
             dense: places.len() == weight.len(),
+            kernel,
             biases,
         }
     }
@@ -112,10 +119,7 @@ impl<'a> Lowering<'a> {
             row: self.output_gradient.columns(),
             len: self.output_gradient.len(),
         };
-        let phases = (0..self.shape.stride)
-            .flat_map(|row| (0..self.shape.stride).map(move |column| (row, column)));
-        let phases = phases.filter(|_| backward);
-        let backward = phases.filter_map(|(row, column)| self.backward(row, column)).collect();
+        let backward = backward.then(|| self.backward());
         Conv { forward: self.forward(), places, backward }
     }
 
@@ -124,9 +128,7 @@ impl<'a> Lowering<'a> {
         let grid = Grid {
             height: output.shape.height,
             width: output.shape.width,
-            source_stride: shape.stride,
-            source_row: shape.stride * input.columns(),
-            target_stride: 1,
+            source_row: input.columns(),
             target_row: output.columns(),
         };
         let reads = self.survivors.iter().map(|survivor| {
@@ -159,77 +161,62 @@ impl<'a> Lowering<'a> {
             source_rows: output.shape.height,
             column_shifts: vec![0],
             source_columns: output.shape.width,
-            step: self.channels() * shape.height * shape.width,
+            step: self.kernel,
             targets: (0..shape.filters).map(|filter| output.row(filter, 0) as u32).collect(),
             biases: self.biases.clone(),
         };
         correlation.checked(self.values)
     }
 
-    /// The gradient by the input positions whose row and column leave `row` and `column`
-    /// when divided by the stride; `None` if there are none.
-    fn backward(&self, row: usize, column: usize) -> Option<Correlation> {
-        let (shape, stride) = (self.shape, self.shape.stride);
+    /// The gradient by the input: input position i meets kernel position k at output
+    /// position i + pad − k.
+    fn backward(&self) -> Correlation {
+        let shape = self.shape;
         let (input, output) = (self.input_gradient, self.output_gradient);
-        let along = |side: usize, phase: usize| (side.saturating_sub(phase)).div_ceil(stride);
         let (height, width) = match shape.flat {
             true => (1, 1),
-            false => (along(input.shape.height, row), along(input.shape.width, column)),
+            false => (input.shape.height, input.shape.width),
         };
-        if height == 0 || width == 0 {
-            return None;
-        }
-        // Which output position, relative to the grid's, a kernel position connects to.
-        let shift = |phase: usize, pad: usize, kernel: usize| {
-            let distance = (phase + pad) as isize - kernel as isize;
-            (distance.rem_euclid(stride as isize) == 0)
-                .then(|| distance.div_euclid(stride as isize))
-        };
-        let shifts = |phase: usize, pad: usize, size: usize| {
-            let mut shifts: Vec<isize> =
-                (0..size).filter_map(|kernel| shift(phase, pad, kernel)).collect();
-            shifts.sort_unstable();
-            if shifts.is_empty() { vec![0] } else { shifts }
-        };
-        let row_shifts = shifts(row, shape.pad_top, shape.height);
-        let mut column_shifts = shifts(column, shape.pad_left, shape.width);
+        let shift = |pad: usize, kernel: usize| pad as isize - kernel as isize;
+        let shifts =
+            |pad: usize, size: usize| (0..size).rev().map(|k| shift(pad, k)).collect::<Vec<_>>();
+        let row_shifts = shifts(shape.pad_top, shape.height);
+        let mut column_shifts = shifts(shape.pad_left, shape.width);
         // Telling taps apart by column pays where much of a row would be computed for
         // nothing; not where targets share their reading.
-        if self.dense || stride > 1 || width * 5 < output.shape.width * 6 {
+        let dense = self.dense && shape.split == 1;
+        if dense || width * 5 < output.shape.width * 6 {
             column_shifts = vec![0];
         }
-        let reads = self.survivors.iter().filter_map(|survivor| {
-            let down = shift(row, shape.pad_top, survivor.row)?;
-            let right = shift(column, shape.pad_left, survivor.column)?;
+        let reads = self.survivors.iter().map(|survivor| {
+            let down = shift(shape.pad_top, survivor.row);
+            let right = shift(shape.pad_left, survivor.column);
             let start = output.row(survivor.filter, 0) as isize;
             let offset = start + down * output.columns() as isize + right;
-            let row_shift = row_shifts.binary_search(&down).ok()?;
+            let row_shift = row_shifts.binary_search(&down).unwrap_or(0);
             let column_shift = column_shifts.binary_search(&right).unwrap_or(0);
-            Some(Read {
+            Read {
                 source: survivor.filter,
                 target: survivor.channel,
                 list: column_shift * row_shifts.len() + row_shift,
                 tap: Tap { offset: offset as u32, weight: survivor.place },
-            })
+            }
         });
         let list = List {
             sources: shape.filters,
             targets: self.channels(),
             lists: column_shifts.len() * row_shifts.len(),
             per_source: self.bytes(row_shifts.len() * output.columns()),
-            dense: self.dense,
+            dense,
         };
         let (taps, starts, groups) = list.sorted(reads.collect());
-        let start = row * input.columns() + column;
-        let place = |channel: usize| (self.channel_start(input, channel) + start) as u32;
+        let place = |channel: usize| self.channel_start(input, channel) as u32;
         let correlation = Correlation {
             grid: Grid {
                 height,
                 width,
-                source_stride: 1,
                 source_row: output.columns(),
-                target_stride: stride,
-                target_row: stride * input.columns(),
+                target_row: input.columns(),
             },
             source_len: output.len(),
             target_len: input.len(),
@@ -244,7 +231,7 @@ impl<'a> Lowering<'a> {
             targets: (0..self.channels()).map(place).collect(),
             biases: vec![],
         };
-        Some(correlation.checked(self.values))
+        correlation.checked(self.values)
     }
 
     /// How many channels it reads; all numbers of a flat value are channels.

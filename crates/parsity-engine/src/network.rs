@@ -150,17 +150,19 @@ impl Ring {
     }
 }
 
-/// The shape of a convolution. A dense layer is a 1×1 convolution of its *flat* input,
+/// The shape of a convolution, whose stride is always 1: where a layer has another, its
+/// input is split into phases before. A dense layer is a 1×1 convolution of its *flat* input,
 /// whose every number is a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ConvShape {
     pub(crate) filters: usize,
     pub(crate) height: usize,
     pub(crate) width: usize,
-    pub(crate) stride: usize,
     pub(crate) pad_top: usize,
     pub(crate) pad_left: usize,
     pub(crate) flat: bool,
+    /// Its input was split into `split`² phases per channel; 1 if it was not.
+    pub(crate) split: usize,
     /// Index of the weight tensor, and of the bias if there is one.
     pub(crate) weight: usize,
     pub(crate) bias: Option<usize>,
@@ -173,7 +175,7 @@ impl ConvShape {
             return Ring::default();
         }
         let after = |out: usize, kernel: usize, pad: usize, side: usize| {
-            ((out - 1) * self.stride + kernel).saturating_sub(pad + side)
+            (out - 1 + kernel).saturating_sub(pad + side)
         };
         Ring {
             top: self.pad_top,
@@ -188,11 +190,9 @@ impl ConvShape {
         if self.flat {
             return Ring::default();
         }
-        // Input position i meets kernel position k at output position (i + pad − k) / stride.
-        let before = |kernel: usize, pad: usize| (kernel - 1).saturating_sub(pad) / self.stride;
-        let after = |side: usize, pad: usize, out: usize| {
-            ((side - 1 + pad) / self.stride).saturating_sub(out - 1)
-        };
+        // Input position i meets kernel position k at output position i + pad − k.
+        let before = |kernel: usize, pad: usize| (kernel - 1).saturating_sub(pad);
+        let after = |side: usize, pad: usize, out: usize| (side + pad).saturating_sub(out);
         Ring {
             top: before(self.height, self.pad_top),
             left: before(self.width, self.pad_left),
@@ -216,6 +216,15 @@ impl Window {
         let along = |size: usize, side: usize| size == self.stride && side % size == 0;
         along(self.height, shape.height) && along(self.width, shape.width)
     }
+}
+
+/// How the columns and rows of an image, with zeros before them, are dealt out to phases:
+/// `phase[i] = image[i · stride + phase − pad]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Split {
+    pub(crate) stride: usize,
+    pub(crate) pad_top: usize,
+    pub(crate) pad_left: usize,
 }
 
 /// One operation. Values are written before they are read.
@@ -247,6 +256,12 @@ pub(crate) enum Op {
         output: usize,
         window: Window,
     },
+    /// Makes each channel `stride`² channels, one for each phase.
+    Split {
+        input: usize,
+        output: usize,
+        split: Split,
+    },
     /// Adds `input` to the first channels of `output`, in place.
     Add {
         input: usize,
@@ -262,6 +277,7 @@ impl Op {
             | Op::MaxPool { input, .. }
             | Op::ReluMaxPool { input, .. }
             | Op::AveragePool { input, .. }
+            | Op::Split { input, .. }
             | Op::Add { input, .. } => input,
         }
     }
@@ -273,6 +289,7 @@ impl Op {
             | Op::MaxPool { output, .. }
             | Op::ReluMaxPool { output, .. }
             | Op::AveragePool { output, .. }
+            | Op::Split { output, .. }
             | Op::Add { output, .. } => output,
         }
     }

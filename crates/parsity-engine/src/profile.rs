@@ -60,6 +60,7 @@ pub fn profile(
             Op::MaxPool { .. } => "max-pool".into(),
             Op::ReluMaxPool { .. } => "relu and max-pool".into(),
             Op::AveragePool { .. } => "average-pool".into(),
+            Op::Split { .. } => "split by stride".into(),
             Op::Add { .. } => "shortcut".into(),
         };
         KernelTime { layer, pass, weight, seconds: seconds[seconds.len() / 2] / LANES as f64 }

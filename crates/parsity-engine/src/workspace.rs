@@ -268,6 +268,7 @@ impl Workspace {
                 }
                 Op::MaxPool { window, .. } => layers::max_pool(window, lanes, x, y),
                 Op::AveragePool { window, .. } => layers::average_pool(window, lanes, x, y),
+                Op::Split { split, .. } => layers::split(split, lanes, x, y),
                 Op::Add { .. } => layers::add_channels(lanes, x, y, false),
             }
             self.values[output] = numbers;
@@ -311,9 +312,8 @@ impl Workspace {
                 Op::Conv { .. } => {
                     let conv = conv.as_ref().expect("a convolution was lowered");
                     let start = if set { Start::Bias } else { Start::Target };
-                    for part in &conv.backward {
-                        correlate(part, lanes, values, dy.numbers, dx.numbers, start);
-                    }
+                    let backward = conv.backward.as_ref().expect("its gradient is asked for");
+                    correlate(backward, lanes, values, dy.numbers, dx.numbers, start);
                 }
                 Op::Relu { .. } => layers::relu_gradient(lanes, y, dy, dx, set),
                 Op::ReluMaxPool { window, .. } => {
@@ -330,6 +330,13 @@ impl Workspace {
                         dx.numbers.fill(0.0);
                     }
                     layers::average_pool_gradient(window, lanes, dy, dx);
+                }
+                Op::Split { split, .. } => {
+                    // What the last row or column of windows leaves out is not reached.
+                    if set {
+                        dx.numbers.fill(0.0);
+                    }
+                    layers::split_gradient(split, lanes, dy, dx);
                 }
                 Op::Add { .. } => layers::add_channels(lanes, dy, dx, set),
             }

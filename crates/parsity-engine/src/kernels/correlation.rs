@@ -49,11 +49,8 @@ impl Group {
 pub(crate) struct Grid {
     pub(crate) height: usize,
     pub(crate) width: usize,
-    /// Distance of what two neighbouring positions, and two rows, read.
-    pub(crate) source_stride: usize,
+    /// Distance of two rows of the source, and of the target.
     pub(crate) source_row: usize,
-    /// Distance of two neighbouring positions, and two rows, of the target.
-    pub(crate) target_stride: usize,
     pub(crate) target_row: usize,
 }
 
@@ -88,13 +85,12 @@ impl Correlation {
     /// Checks everything that the loops rely on; `values` is the length of the vector
     /// of values.
     pub(crate) fn checked(self, values: usize) -> Self {
-        let Grid { height, width, source_stride, source_row, target_stride, target_row } =
-            self.grid;
+        let Grid { height, width, source_row, target_row } = self.grid;
         assert!(height > 0 && width > 0, "a correlation has positions");
         assert!(self.row_shifts.is_sorted() && self.column_shifts.is_sorted());
         assert_eq!(self.starts.len(), self.blocks() * self.lists_per_block() + 1);
         assert!(self.starts.is_sorted() && self.starts.last() == Some(&(self.taps.len() as u32)));
-        let last = (height - 1) * source_row + (width - 1) * source_stride;
+        let last = (height - 1) * source_row + width - 1;
         let inside = self.taps.iter().all(|tap| (tap.offset as usize + last) < self.source_len);
         assert!(inside, "a tap reads outside of its source");
         for block in 0..self.blocks() {
@@ -104,7 +100,7 @@ impl Correlation {
                 assert!(taps.all(|tap| tap.weight as usize + reach < values), "no such weight");
             }
         }
-        let last = (height - 1) * target_row + (width - 1) * target_stride;
+        let last = (height - 1) * target_row + width - 1;
         let inside = self.targets.iter().all(|&start| (start as usize + last) < self.target_len);
         assert!(inside, "a target lies outside of its value");
         let named = |group: &Group| group.first as usize + group.targets() <= self.targets.len();
@@ -167,15 +163,6 @@ multiversion! {
     ) = correlate_rows<Isa>
 }
 
-/// Vectors side by side in a row: `count` of them, from number `first` of a row on.
-#[derive(Debug, Clone, Copy)]
-struct Run {
-    first: usize,
-    count: usize,
-    source_hop: usize,
-    target_hop: usize,
-}
-
 #[inline(always)]
 fn correlate_rows<I: Isa>(
     correlation: &Correlation,
@@ -187,9 +174,7 @@ fn correlate_rows<I: Isa>(
 ) {
     assert!(source.len() >= correlation.source_len << lanes);
     assert!(target.len() >= correlation.target_len << lanes);
-    let Grid { width, source_stride, target_stride, .. } = correlation.grid;
-    let contiguous = source_stride == 1 && target_stride == 1;
-    let row = if contiguous { width << lanes } else { 1 << lanes };
+    let row = correlation.grid.width << lanes;
     let call = Call { correlation, lanes, values, source, start };
     if row >= I::Wide::WIDTH {
         call.strips::<I, I::Wide>(target);
@@ -219,15 +204,8 @@ impl Call<'_> {
     /// nearest cache.
     #[inline(always)]
     fn strips<I: Isa, V: Vector>(self, target: &mut [f32]) {
-        let Grid { height, width, source_stride, target_stride, .. } = self.correlation.grid;
-        let contiguous = source_stride == 1 && target_stride == 1;
-        // A row is one run of vectors, or (with strides) one per part of a position.
-        let (parts, count) = if contiguous {
-            (1, (width << self.lanes) / V::WIDTH)
-        } else {
-            ((1 << self.lanes) / V::WIDTH, width)
-        };
-        let hop = |stride: usize| if contiguous { V::WIDTH } else { stride << self.lanes };
+        let Grid { height, width, .. } = self.correlation.grid;
+        let count = (width << self.lanes) / V::WIDTH;
         let columns = count.div_ceil(count.div_ceil(COLUMNS).max(1)).max(1);
         let strip = rows_that_fit(I::ALONE, columns);
         let mut row = 0;
@@ -238,18 +216,8 @@ impl Call<'_> {
                 let start = if block == 0 { self.start } else { Start::Target };
                 for group in 0..self.correlation.groups.len() {
                     let reads = Reads { call: self, block, group, shifts: &shifts, start };
-                    for part in 0..parts {
-                        let run = Run {
-                            first: part * V::WIDTH,
-                            count,
-                            source_hop: hop(source_stride),
-                            target_hop: hop(target_stride),
-                        };
-                        reads.run::<I, V>(rows.clone(), run, target);
-                    }
-                    if contiguous {
-                        reads.rest::<I, V>(rows.clone(), count * V::WIDTH, target);
-                    }
+                    reads.run::<I, V>(rows.clone(), count, target);
+                    reads.rest::<I, V>(rows.clone(), count * V::WIDTH, target);
                 }
             }
             row = rows.end;
@@ -287,8 +255,7 @@ impl<'a> Reads<'a> {
         for row in rows {
             let mut done = done;
             while done < length {
-                let run = Run { first: done, count: 1, source_hop: 0, target_hop: 0 };
-                let tile = Tile { reads: self, row, run, from: 0 };
+                let tile = Tile { reads: self, row, from: done };
                 // SAFETY: as in `run`.
                 unsafe {
                     if V::WIDTH > 8 && length - done >= 8 {
@@ -306,9 +273,9 @@ impl<'a> Reads<'a> {
         }
     }
 
-    /// A run of vectors of all `rows`, in tiles that fit into the registers.
+    /// The first `count` vectors of all `rows`, in tiles that fit into the registers.
     #[inline(always)]
-    fn run<I: Isa, V: Vector>(self, rows: Range<usize>, run: Run, target: &mut [f32]) {
+    fn run<I: Isa, V: Vector>(self, rows: Range<usize>, count: usize, target: &mut [f32]) {
         // Narrow vectors are rare: a few kinds of tiles must do.
         let wide = V::WIDTH >= 8 || V::WIDTH == I::Wide::WIDTH;
         let (sums, most) = match (wide, self.targets().shared) {
@@ -316,13 +283,13 @@ impl<'a> Reads<'a> {
             (true, false) => (I::ALONE, COLUMNS),
             (false, _) => (4, 4),
         };
-        let pieces = run.count.div_ceil(most).max(1);
+        let pieces = count.div_ceil(most).max(1);
         for piece in 0..pieces {
-            let from = run.count * piece / pieces;
-            let columns = run.count * (piece + 1) / pieces - from;
+            let from = count * piece / pieces;
+            let columns = count * (piece + 1) / pieces - from;
             let mut row = rows.start;
             while row < rows.end {
-                let tile = Tile { reads: self, row, run, from };
+                let tile = Tile { reads: self, row, from: from * V::WIDTH };
                 // SAFETY: `Correlation::checked` has seen every tap at every position, and
                 // `correlate_rows` the lengths of source and target.
                 unsafe {
@@ -356,7 +323,7 @@ fn rows_that_fit(sums: usize, columns: usize) -> usize {
 struct Tile<'a> {
     reads: Reads<'a>,
     row: usize,
-    run: Run,
+    /// Number of the row at which it starts.
     from: usize,
 }
 
@@ -365,7 +332,7 @@ macro_rules! sized {
     ($tile:ident, $vector:ident, $target:ident, $rows:expr, $columns:expr, $sharers:literal,
         [$(($r:literal, $c:literal)),* $(,)?]) => {
         match ($rows, $columns) {
-            $(($r, $c) => unsafe { $tile.sum::<$vector, NEXT, $sharers, $r, $c>($target) },)*
+            $(($r, $c) => unsafe { $tile.sum::<$vector, $sharers, $r, $c>($target) },)*
             (rows, columns) => unreachable!("no tile of {rows} × {columns}"),
         }
     };
@@ -377,10 +344,8 @@ impl Tile<'_> {
     #[inline(always)]
     unsafe fn wide<I: Isa, V: Vector>(&self, rows: usize, columns: usize, target: &mut [f32]) {
         let Call { correlation, lanes, .. } = self.reads.call;
-        let next = self.run.source_hop == V::WIDTH && self.run.target_hop == V::WIDTH;
         // A whole row of which each tap sees a known part: the rest is not computed.
-        let known = next
-            && V::WIDTH == 1 << lanes
+        let known = V::WIDTH == 1 << lanes
             && correlation.column_shifts.len() > 1
             && !self.reads.targets().shared;
         // SAFETY: as the caller promises.
@@ -390,8 +355,7 @@ impl Tile<'_> {
                 (true, 2, 10, 8) => self.shifted::<V, 2, 10, 8>(target),
                 (true, 1, 12, 8) => self.shifted::<V, 1, 12, 8>(target),
                 (true, 2, 12, 8) => self.shifted::<V, 2, 12, 8>(target),
-                _ if next => self.sized::<I, V, true>(rows, columns, target),
-                _ => self.sized::<I, V, false>(rows, columns, target),
+                _ => self.sized::<I, V>(rows, columns, target),
             }
         }
     }
@@ -399,12 +363,7 @@ impl Tile<'_> {
     /// # Safety
     /// As for `sum`.
     #[inline(always)]
-    unsafe fn sized<I: Isa, V: Vector, const NEXT: bool>(
-        &self,
-        rows: usize,
-        columns: usize,
-        target: &mut [f32],
-    ) {
+    unsafe fn sized<I: Isa, V: Vector>(&self, rows: usize, columns: usize, target: &mut [f32]) {
         if self.reads.targets().shared && I::SHARED == 6 {
             sized!(
                 self,
@@ -483,15 +442,15 @@ impl Tile<'_> {
         // SAFETY: as the caller promises.
         unsafe {
             if self.reads.targets().shared {
-                self.sum::<V, false, SHARERS, 1, COLUMNS>(target);
+                self.sum::<V, SHARERS, 1, COLUMNS>(target);
             } else {
-                self.sum::<V, false, 1, 1, COLUMNS>(target);
+                self.sum::<V, 1, 1, COLUMNS>(target);
             }
         }
     }
 
     /// `ROWS` × `COLUMNS` vectors of `SHARERS` targets, held in registers while the taps
-    /// pass by. `NEXT`: neighbouring vectors stand side by side.
+    /// pass by.
     ///
     /// # Safety
     /// Every tap of the correlation at every position of the tile is inside of the source,
@@ -499,7 +458,6 @@ impl Tile<'_> {
     #[inline(always)]
     unsafe fn sum<
         V: Vector,
-        const NEXT: bool,
         const SHARERS: usize,
         const ROWS: usize,
         const COLUMNS: usize,
@@ -510,13 +468,12 @@ impl Tile<'_> {
         let Call { correlation, lanes, values, .. } = self.reads.call;
         let source_row = correlation.grid.source_row << lanes;
         let step = correlation.step;
-        let source_hop = if NEXT { V::WIDTH } else { self.run.source_hop };
         // SAFETY: as the caller promises.
         unsafe {
             let source = self.source();
             let values = values.as_ptr();
             let mut sums = [[[V::splat(0.0); COLUMNS]; ROWS]; SHARERS];
-            self.begin::<V, NEXT, SHARERS, ROWS, COLUMNS>(target, &mut sums);
+            self.begin::<V, SHARERS, ROWS, COLUMNS>(target, &mut sums);
             for column in 0..correlation.column_shifts.len() {
                 for tap in self.reads.taps(column) {
                     let source = source.add((tap.offset as usize) << lanes);
@@ -525,7 +482,7 @@ impl Tile<'_> {
                         std::array::from_fn(|sharer| V::splat(*weight.add(sharer * step)));
                     for row in 0..ROWS {
                         for column in 0..COLUMNS {
-                            let x = V::load(source.add(row * source_row + column * source_hop));
+                            let x = V::load(source.add(row * source_row + column * V::WIDTH));
                             for sharer in 0..SHARERS {
                                 let sum = &mut sums[sharer][row][column];
                                 *sum = sum.add_product(weights[sharer], x);
@@ -534,7 +491,7 @@ impl Tile<'_> {
                     }
                 }
             }
-            self.end::<V, NEXT, SHARERS, ROWS, COLUMNS>(&sums, target);
+            self.end::<V, SHARERS, ROWS, COLUMNS>(&sums, target);
         }
     }
 
@@ -550,7 +507,7 @@ impl Tile<'_> {
         // SAFETY: as the caller promises.
         unsafe {
             let mut sums = [[[V::splat(0.0); COLUMNS]; ROWS]; 1];
-            self.begin::<V, true, 1, ROWS, COLUMNS>(target, &mut sums);
+            self.begin::<V, 1, ROWS, COLUMNS>(target, &mut sums);
             for (index, &shift) in self.reads.call.correlation.column_shifts.iter().enumerate() {
                 let taps = self.reads.taps(index);
                 // Constants, so that every sum has a register of its own.
@@ -563,7 +520,7 @@ impl Tile<'_> {
                     shift => unreachable!("a column shift of {shift}"),
                 }
             }
-            self.end::<V, true, 1, ROWS, COLUMNS>(&sums, target);
+            self.end::<V, 1, ROWS, COLUMNS>(&sums, target);
         }
     }
 
@@ -610,7 +567,7 @@ impl Tile<'_> {
         let Call { correlation, lanes, source, .. } = self.reads.call;
         let row = self.row * correlation.grid.source_row << lanes;
         // SAFETY: as the caller promises.
-        unsafe { source.as_ptr().add(row + self.run.first + self.from * self.run.source_hop) }
+        unsafe { source.as_ptr().add(row + self.from) }
     }
 
     /// Where the tile's first position stands in the target of a sharer.
@@ -624,7 +581,7 @@ impl Tile<'_> {
         // SAFETY: as the caller promises.
         let target = unsafe { *correlation.targets.get_unchecked(target) as usize };
         let start = (target + self.row * correlation.grid.target_row) << lanes;
-        start + self.run.first + self.from * self.run.target_hop
+        start + self.from
     }
 
     /// What the sums start from.
@@ -634,7 +591,6 @@ impl Tile<'_> {
     #[inline(always)]
     unsafe fn begin<
         V: Vector,
-        const NEXT: bool,
         const SHARERS: usize,
         const ROWS: usize,
         const COLUMNS: usize,
@@ -646,7 +602,6 @@ impl Tile<'_> {
         let Call { correlation, values, lanes, .. } = self.reads.call;
         let first = self.reads.targets().first as usize;
         let target_row = correlation.grid.target_row << lanes;
-        let hop = if NEXT { V::WIDTH } else { self.run.target_hop };
         for (sharer, sums) in sums.iter_mut().enumerate() {
             match self.reads.start {
                 Start::Bias => {
@@ -660,7 +615,7 @@ impl Tile<'_> {
                     let target = target.as_ptr().add(self.place(sharer));
                     for (row, sums) in sums.iter_mut().enumerate() {
                         for (column, sum) in sums.iter_mut().enumerate() {
-                            *sum = V::load(target.add(row * target_row + column * hop));
+                            *sum = V::load(target.add(row * target_row + column * V::WIDTH));
                         }
                     }
                 },
@@ -675,7 +630,6 @@ impl Tile<'_> {
     #[inline(always)]
     unsafe fn end<
         V: Vector,
-        const NEXT: bool,
         const SHARERS: usize,
         const ROWS: usize,
         const COLUMNS: usize,
@@ -686,14 +640,13 @@ impl Tile<'_> {
     ) {
         let Call { correlation, lanes, .. } = self.reads.call;
         let target_row = correlation.grid.target_row << lanes;
-        let hop = if NEXT { V::WIDTH } else { self.run.target_hop };
         for (sharer, sums) in sums.iter().enumerate() {
             // SAFETY: as the caller promises.
             unsafe {
                 let target = target.as_mut_ptr().add(self.place(sharer));
                 for (row, sums) in sums.iter().enumerate() {
                     for (column, sum) in sums.iter().enumerate() {
-                        sum.store(target.add(row * target_row + column * hop));
+                        sum.store(target.add(row * target_row + column * V::WIDTH));
                     }
                 }
             }

@@ -1,7 +1,7 @@
 //! What stands between convolutions: ReLU, pooling, the shortcut's sum.
 
 use super::multiversion;
-use crate::network::{Value, Window};
+use crate::network::{Split, Value, Window};
 use crate::shape::Shape;
 use std::ops::Range;
 
@@ -295,6 +295,78 @@ fn average_pool_gradient_body(window: Window, lanes: u32, dy: Source, dx: Target
                 }
             }
         }
+    })
+}
+
+multiversion! {
+    /// y = the phases of x. What lies outside of x is left alone: it is zero.
+    split(split: Split, lanes: u32, x: Source, y: Target) = split_body
+}
+
+#[inline(always)]
+fn split_body(split: Split, lanes: u32, x: Source, y: Target) {
+    with_images!(lanes, |IMAGES| {
+        let from = x.numbers.as_chunks::<IMAGES>().0;
+        let to = y.numbers.as_chunks_mut::<IMAGES>().0;
+        for phases in phases(split, x.value, y.value) {
+            let from = from[phases.whole..].iter().step_by(split.stride);
+            for (to, from) in to[phases.part..][..phases.count].iter_mut().zip(from) {
+                *to = *from;
+            }
+        }
+    })
+}
+
+multiversion! {
+    /// dx += what the phases have of it.
+    split_gradient(split: Split, lanes: u32, dy: Source, dx: Target) = split_gradient_body
+}
+
+#[inline(always)]
+fn split_gradient_body(split: Split, lanes: u32, dy: Source, dx: Target) {
+    with_images!(lanes, |IMAGES| {
+        let from = dy.numbers.as_chunks::<IMAGES>().0;
+        let to = dx.numbers.as_chunks_mut::<IMAGES>().0;
+        for phases in phases(split, dx.value, dy.value) {
+            let from = &from[phases.part..][..phases.count];
+            let to = to[phases.whole..].iter_mut().step_by(split.stride);
+            for (to, from) in to.zip(from) {
+                for image in 0..IMAGES {
+                    to[image] += from[image];
+                }
+            }
+        }
+    })
+}
+
+/// A row of a phase: where it starts, where its first position stands in the whole image,
+/// and how many positions of it lie inside.
+struct PhaseRow {
+    part: usize,
+    whole: usize,
+    count: usize,
+}
+
+/// All rows of all phases that have a part of the whole image.
+#[inline(always)]
+fn phases(split: Split, whole: &Value, parts: &Value) -> impl Iterator<Item = PhaseRow> {
+    let Split { stride, pad_top, pad_left } = split;
+    (0..parts.shape.channels * parts.shape.height).filter_map(move |index| {
+        let (channel, row) = (index / parts.shape.height, index % parts.shape.height);
+        let phase = channel % (stride * stride);
+        let row_inside = (row * stride + phase / stride).checked_sub(pad_top)?;
+        // The first column of this phase that lies inside of the image.
+        let first = pad_left.saturating_sub(phase % stride).div_ceil(stride);
+        let column = first * stride + phase % stride - pad_left;
+        if row_inside >= whole.shape.height || column >= whole.shape.width {
+            return None;
+        }
+        let count = (whole.shape.width - column).div_ceil(stride);
+        Some(PhaseRow {
+            part: parts.row(channel, row) + first,
+            whole: whole.row(channel / (stride * stride), row_inside) + column,
+            count: count.min(parts.shape.width - first),
+        })
     })
 }
 

@@ -129,24 +129,19 @@ impl Call<'_> {
         gradient: &mut [f32],
     ) {
         let length = self.forward.grid.width << self.lanes;
-        let contiguous = self.forward.grid.source_stride == 1;
         // SAFETY: `Correlation::checked` has seen every tap at every position, and
         // `weight_gradient_chunks` the lengths of `x` and `dy`.
         unsafe {
             if length < LANES {
                 // No vector fits: the lanes start from zero.
                 sums[..S * T].fill([0.0; LANES]);
-            } else if contiguous || I::Wide::WIDTH <= 1 << self.lanes {
-                self.tile::<I::Wide, S, T>(taps, target, 0..length / LANES * LANES, sums);
-            } else if self.lanes == 3 {
-                self.tile::<I::Eight, S, T>(taps, target, 0..length / LANES * LANES, sums);
             } else {
-                self.tile::<[f32; 1], S, T>(taps, target, 0..length / LANES * LANES, sums);
+                self.tile::<I::Wide, S, T>(taps, target, 0..length / LANES * LANES, sums);
             }
             let mut done = length / LANES * LANES;
             while done < length {
                 let left = length - done;
-                if left >= 8 && (contiguous || self.lanes >= 3) {
+                if left >= 8 {
                     self.tile::<I::Eight, S, T>(taps, target, done..done + 8, sums);
                     done += 8;
                 } else {
@@ -171,24 +166,17 @@ impl Call<'_> {
         numbers: Range<usize>,
         sums: &mut Sums,
     ) {
-        let Grid { source_stride, source_row, .. } = self.forward.grid;
+        let source_row = self.forward.grid.source_row;
         let lanes = self.lanes;
-        let images = 1 << lanes;
-        // Where the number `number` of a row reads.
-        let read = |number: usize| match source_stride {
-            1 => number,
-            stride => (number / images * stride << lanes) + number % images,
-        };
         let width = V::WIDTH.min(numbers.len());
         let parts = numbers.len().min(LANES) / width;
         for part in 0..parts {
             let first = numbers.start + part * width;
             let lane = first % LANES;
             let count = (numbers.end - first).div_ceil(LANES);
-            let hop = LANES * source_stride;
             // SAFETY: as the caller promises, here and below.
             unsafe {
-                let x = self.x.as_ptr().add(read(first));
+                let x = self.x.as_ptr().add(first);
                 let x: [*const f32; T] =
                     std::array::from_fn(|tap| x.add((taps[tap].offset as usize) << lanes));
                 let dy = self.dy.as_ptr().add(first);
@@ -218,7 +206,7 @@ impl Call<'_> {
                                 tile[sharer][tap] = tile[sharer][tap].add_product(dy[sharer], x);
                             }
                         }
-                        read += hop;
+                        read += LANES;
                         write += LANES;
                     }
                 }

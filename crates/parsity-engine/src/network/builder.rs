@@ -4,7 +4,7 @@
 //! found and named.
 
 use super::{
-    ConvShape, Flow, Layer, Network, NetworkError, Op, Padding, Ring, Role, Tensor, Value, Window,
+    ConvShape, Flow, Layer, Network, NetworkError, Op, Padding, Ring, Role, Split, Tensor, Value, Window,
 };
 use crate::shape::Shape;
 
@@ -165,18 +165,26 @@ impl Builder {
         let dims = vec![filters, input.channels, size, size];
         let weight = self.tensor(format!("{name}.weight"), dims, Role::Weight { fan_in })?;
         let bias = self.bias(name, filters, bias)?;
-        let (input, output) = self.advance(Shape::new(filters, height, width));
-        let shape = ConvShape {
+        let mut shape = ConvShape {
             filters,
             height: size,
             width: size,
-            stride,
             pad_top,
             pad_left,
             flat: false,
+            split: stride,
             weight,
             bias,
         };
+        if stride > 1 {
+            let kernel = size.div_ceil(stride);
+            let phases = input.channels * stride * stride;
+            let (input, output) =
+                self.advance(Shape::new(phases, height + kernel - 1, width + kernel - 1));
+            self.ops.push(Op::Split { input, output, split: Split { stride, pad_top, pad_left } });
+            shape = ConvShape { height: kernel, width: kernel, pad_top: 0, pad_left: 0, ..shape };
+        }
+        let (input, output) = self.advance(Shape::new(filters, height, width));
         self.ops.push(Op::Conv { input, output, shape });
         Ok(())
     }
@@ -204,10 +212,10 @@ impl Builder {
             filters: units,
             height: 1,
             width: 1,
-            stride: 1,
             pad_top: 0,
             pad_left: 0,
             flat: true,
+            split: 1,
             weight,
             bias,
         };
@@ -297,6 +305,7 @@ fn flows(ops: &[Op], values: usize) -> Vec<Flow> {
             | Op::MaxPool { input, output, .. }
             | Op::ReluMaxPool { input, output, .. }
             | Op::AveragePool { input, output, .. }
+            | Op::Split { input, output, .. }
             | Op::Add { input, output } => depends[output] |= depends[input],
         }
     }
