@@ -227,6 +227,14 @@ pub(crate) struct Split {
     pub(crate) pad_left: usize,
 }
 
+impl Split {
+    /// Whether every position of `whole` is in one of the phases, of shape `part`.
+    pub(crate) fn covers(&self, whole: Shape, part: Shape) -> bool {
+        part.height * self.stride >= whole.height + self.pad_top
+            && part.width * self.stride >= whole.width + self.pad_left
+    }
+}
+
 /// One operation. Values are written before they are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Op {

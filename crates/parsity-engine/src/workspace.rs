@@ -332,11 +332,10 @@ impl Workspace {
                     layers::average_pool_gradient(window, lanes, dy, dx);
                 }
                 Op::Split { split, .. } => {
-                    // What the last row or column of windows leaves out is not reached.
-                    if set {
+                    if set && !split.covers(dx.value.shape, dy.value.shape) {
                         dx.numbers.fill(0.0);
                     }
-                    layers::split_gradient(split, lanes, dy, dx);
+                    layers::split_gradient(split, lanes, dy, dx, set);
                 }
                 Op::Add { .. } => layers::add_channels(lanes, dy, dx, set),
             }

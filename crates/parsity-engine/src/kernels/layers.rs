@@ -288,10 +288,18 @@ fn average_pool_gradient_body(window: Window, lanes: u32, dy: Source, dx: Target
     with_images!(lanes, |IMAGES| {
         let from = dy.numbers.as_chunks::<IMAGES>().0;
         let to = dx.numbers.as_chunks_mut::<IMAGES>().0;
-        for (start, source) in windows(window, dx.value, dy.value) {
-            for position in positions(window, dx.value, start) {
-                for image in 0..IMAGES {
-                    to[position][image] = share.mul_add(from[source][image], to[position][image]);
+        let Shape { channels, height, width } = dy.value.shape;
+        for channel in 0..channels {
+            for row in 0..height * window.height {
+                let dy = &from[dy.value.row(channel, row / window.height)..][..width];
+                let row = row / window.height * window.stride + row % window.height;
+                let start = dx.value.row(channel, row);
+                for (column, dy) in dy.iter().enumerate() {
+                    for dx in &mut to[start + column * window.stride..][..window.width] {
+                        for image in 0..IMAGES {
+                            dx[image] = share.mul_add(dy[image], dx[image]);
+                        }
+                    }
                 }
             }
         }
@@ -318,22 +326,26 @@ fn split_body(split: Split, lanes: u32, x: Source, y: Target) {
 }
 
 multiversion! {
-    /// dx += what the phases have of it.
-    split_gradient(split: Split, lanes: u32, dy: Source, dx: Target) = split_gradient_body
+    /// dx += what the phases have of it; or dx = that, if `set`.
+    split_gradient(split: Split, lanes: u32, dy: Source, dx: Target, set: bool)
+        = split_gradient_body
 }
 
 #[inline(always)]
-fn split_gradient_body(split: Split, lanes: u32, dy: Source, dx: Target) {
+fn split_gradient_body(split: Split, lanes: u32, dy: Source, dx: Target, set: bool) {
     with_images!(lanes, |IMAGES| {
         let from = dy.numbers.as_chunks::<IMAGES>().0;
         let to = dx.numbers.as_chunks_mut::<IMAGES>().0;
         for phases in phases(split, dx.value, dy.value) {
             let from = &from[phases.part..][..phases.count];
             let to = to[phases.whole..].iter_mut().step_by(split.stride);
-            for (to, from) in to.zip(from) {
-                for image in 0..IMAGES {
-                    to[image] += from[image];
-                }
+            match set {
+                true => to.zip(from).for_each(|(to, from)| *to = *from),
+                false => to.zip(from).for_each(|(to, from)| {
+                    for image in 0..IMAGES {
+                        to[image] += from[image];
+                    }
+                }),
             }
         }
     })

@@ -197,7 +197,24 @@ impl Call<'_> {
                 for row in self.rows.clone() {
                     let mut read = row * source_row << lanes;
                     let mut write = row * self.places.row << lanes;
-                    for _ in 0..count {
+                    let mut left = count;
+                    // One weight after the other meets several vectors of the row: fewer
+                    // addresses to keep at hand. Not where targets share what is read.
+                    while S == 1 && left >= NEIGHBOURS {
+                        let dy: [V; NEIGHBOURS] =
+                            std::array::from_fn(|next| V::load(dy[0].add(write + next * LANES)));
+                        for tap in 0..T {
+                            let x = x[tap].add(read);
+                            for next in 0..NEIGHBOURS {
+                                let x = V::load(x.add(next * LANES));
+                                tile[0][tap] = tile[0][tap].add_product(dy[next], x);
+                            }
+                        }
+                        read += NEIGHBOURS * LANES;
+                        write += NEIGHBOURS * LANES;
+                        left -= NEIGHBOURS;
+                    }
+                    for _ in 0..left {
                         let dy: [V; S] =
                             std::array::from_fn(|sharer| V::load(dy[sharer].add(write)));
                         for tap in 0..T {
