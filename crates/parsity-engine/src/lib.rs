@@ -31,6 +31,7 @@ pub use batches::{Batches, Order};
 pub use examples::{Examples, ExamplesError, Normalization};
 pub use initialization::initialize;
 pub use kernels::LANES;
+pub use kernels::vector::InstructionSet;
 pub use network::{Layer, Network, NetworkError, Padding, Role, Tensor};
 pub use optimizer::{Optimizer, Schedule};
 pub use pattern::Pattern;

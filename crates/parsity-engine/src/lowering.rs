@@ -80,8 +80,7 @@ impl<'a> Lowering<'a> {
         let (kernel, taps) = (weight.len() / shape.filters, size * size);
         let survivors = places.clone().map(|place| {
             let local = pattern.survivors()[place] as usize - weight.start;
-            let (channel, row, column) =
-                (local % kernel / taps, local % taps / size, local % size);
+            let (channel, row, column) = (local % kernel / taps, local % taps / size, local % size);
             Survivor {
                 filter: local / kernel,
                 channel: (channel * split + row % split) * split + column % split,
@@ -212,12 +211,7 @@ impl<'a> Lowering<'a> {
         let (taps, starts, groups) = list.sorted(reads.collect());
         let place = |channel: usize| self.channel_start(input, channel) as u32;
         let correlation = Correlation {
-            grid: Grid {
-                height,
-                width,
-                source_row: output.columns(),
-                target_row: input.columns(),
-            },
+            grid: Grid { height, width, source_row: output.columns(), target_row: input.columns() },
             source_len: output.len(),
             target_len: input.len(),
             taps,
@@ -255,7 +249,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn bytes(&self, positions: usize) -> usize {
-        positions * size_of::<f32>() << self.lanes
+        (positions * size_of::<f32>()) << self.lanes
     }
 }
 
@@ -299,7 +293,7 @@ impl List {
             )
             .collect();
         let group = |target: usize| match target < shared * SHARERS {
-            true => (target % SHARERS == 0).then_some(target / SHARERS),
+            true => target.is_multiple_of(SHARERS).then_some(target / SHARERS),
             false => Some(target - shared * (SHARERS - 1)),
         };
         let place = |read: &Read| {

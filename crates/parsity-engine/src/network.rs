@@ -213,7 +213,7 @@ pub(crate) struct Window {
 impl Window {
     /// Whether windows cover `shape` without gap or overlap.
     pub(crate) fn tiles(&self, shape: Shape) -> bool {
-        let along = |size: usize, side: usize| size == self.stride && side % size == 0;
+        let along = |size: usize, side: usize| size == self.stride && side.is_multiple_of(size);
         along(self.height, shape.height) && along(self.width, shape.width)
     }
 }

@@ -5,6 +5,7 @@
 
 #![allow(unsafe_code)]
 
+use crate::kernels::vector::InstructionSet;
 use std::hint::black_box;
 
 /// Chains of multiply-adds in flight: enough to hide the latency of each, and few enough
@@ -36,17 +37,16 @@ struct Variant {
 
 #[cfg(target_arch = "x86_64")]
 fn best() -> Variant {
-    use std::is_x86_feature_detected as has;
-    if has!("avx512f") {
-        // SAFETY: the machine was just asked whether it has the feature.
+    if InstructionSet::in_use() == InstructionSet::Avx512 {
+        // SAFETY: the machine was just asked whether it has what the kernels need.
         return Variant {
             name: "AVX-512",
             lanes: 16,
             run: |rounds| unsafe { x86::avx512(rounds) },
         };
     }
-    if has!("avx2") && has!("fma") {
-        // SAFETY: the machine was just asked whether it has both features.
+    if InstructionSet::in_use() == InstructionSet::Avx2 {
+        // SAFETY: as above.
         return Variant { name: "AVX2", lanes: 8, run: |rounds| unsafe { x86::avx2(rounds) } };
     }
     Variant { name: "SSE2", lanes: PORTABLE_LANES, run: portable }

@@ -1,10 +1,10 @@
-//! The number of threads never changes a bit, and a step never allocates.
+//! Neither threads nor instruction sets change a bit, and a step never allocates.
 
 mod support;
 
 use parsity_engine::{
-    Batches, Method, Optimizer, Order, Pattern, Program, Pruning, Schedule, Session, Team,
-    initialize, saliencies,
+    Batches, InstructionSet, Method, Optimizer, Order, Pattern, Program, Pruning, Schedule,
+    Session, Team, initialize, saliencies,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
@@ -52,7 +52,7 @@ fn sessions(batch_size: usize) -> [Session; 2] {
 
 // One test: another one running beside it would be counted too.
 #[test]
-fn threads_change_no_bit_and_steps_do_not_allocate() {
+fn neither_threads_nor_instructions_change_a_bit_and_steps_do_not_allocate() {
     for batch_size in [5, 24, 100] {
         let run = |threads: usize| {
             let mut team = Team::new(threads);
@@ -67,6 +67,26 @@ fn threads_change_no_bit_and_steps_do_not_allocate() {
         let alone = run(1);
         for threads in [2, 3, 4, 8] {
             assert!(run(threads) == alone, "{threads} threads, batch size {batch_size}");
+        }
+    }
+
+    // Every width of block, and images beyond whole blocks.
+    for batch_size in [1, 2, 3, 8, 19] {
+        let run = |instructions: InstructionSet| {
+            let sessions = sessions(batch_size);
+            instructions.limit();
+            let mut team = Team::new(1);
+            sessions.map(|mut session| {
+                let losses: Vec<u64> = (0..2).map(|_| session.step(&mut team).to_bits()).collect();
+                let weights: Vec<u32> = session.weights().iter().map(|w| w.to_bits()).collect();
+                (losses, weights)
+            })
+        };
+        let best = run(InstructionSet::Avx512);
+        for instructions in [InstructionSet::Avx2, InstructionSet::Portable] {
+            let found = run(instructions);
+            InstructionSet::Avx512.limit();
+            assert!(found == best, "{instructions:?}, batch size {batch_size}");
         }
     }
 

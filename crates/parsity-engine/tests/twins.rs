@@ -1,5 +1,5 @@
 //! Every layer against its plain twin: scores and gradients over shapes, strides,
-//! paddings, densities and batch sizes around the block of eight.
+//! paddings, densities and batch sizes around the block of sixteen.
 
 #![allow(clippy::unwrap_used)] // Tests may.
 
@@ -32,6 +32,17 @@ fn image(material: &Material, normalization: &Normalization, index: usize) -> (M
 /// Compares scores, loss and gradient of `layers` with the twin's, keeping `survivors`
 /// of the parameters (all if `None`).
 fn compare(input: Shape, layers: &[Layer], images: usize, density: Option<f64>) {
+    compare_without(input, layers, images, density, |_| false);
+}
+
+/// The same, where no parameter survives of which `dead` is true.
+fn compare_without(
+    input: Shape,
+    layers: &[Layer],
+    images: usize,
+    density: Option<f64>,
+    dead: impl Fn(usize) -> bool,
+) {
     let network = Arc::new(Network::new(input, layers).unwrap());
     let classes = network.classes() as u32;
     let material = support::noise(input, images, classes);
@@ -41,8 +52,11 @@ fn compare(input: Shape, layers: &[Layer], images: usize, density: Option<f64>) 
     let parameters: Vec<f32> =
         initialize(&network, 5).iter().map(|w| w + 0.1 * stream.normal() as f32).collect();
     let saliencies: Vec<f32> = parameters.iter().map(|_| stream.uniform() as f32).collect();
+    let alive: Vec<f32> =
+        (0..saliencies.len()).map(|i| if dead(i) { -1.0 } else { saliencies[i] }).collect();
     let count = (density.unwrap_or(1.0) * parameters.len() as f64).round() as usize;
-    let pattern = Pattern::of_highest(&saliencies, count);
+    let most = alive.iter().filter(|&&saliency| saliency >= 0.0).count();
+    let pattern = Pattern::of_highest(&alive, count.min(most));
     let masked: Vec<f64> =
         pattern.scatter(&pattern.gather(&parameters)).iter().map(|&w| f64::from(w)).collect();
 
@@ -103,6 +117,41 @@ fn batches_around_the_block_agree() {
 }
 
 #[test]
+fn rows_of_which_a_weight_sees_only_a_part_agree() {
+    // 12 columns from 8, and 10 from 8: kernels of their own.
+    for (side, size) in [(16, 5), (12, 3)] {
+        let layers = [
+            conv("a", 3, size, 1, Padding::Valid),
+            Layer::Relu,
+            conv("b", 5, size, 1, Padding::Valid),
+            Layer::Relu,
+            Layer::MaxPool { size: 2, stride: 2 },
+            Layer::Flatten,
+            dense(3),
+        ];
+        for (images, density) in [(16, 1.0), (16, 0.6), (9, 0.3), (4, 0.6), (2, 1.0), (1, 0.6)] {
+            compare(Shape::new(1, side, side), &layers, images, Some(density));
+        }
+    }
+}
+
+#[test]
+fn a_dead_filter_and_a_dead_layer_agree() {
+    let layers = [
+        conv("a", 6, 3, 1, Padding::Same),
+        Layer::Relu,
+        conv("b", 4, 3, 2, Padding::Same),
+        Layer::Relu,
+        Layer::Flatten,
+        dense(3),
+    ];
+    let shape = Shape::new(2, 6, 6);
+    // Filter 1 of the first convolution with its bias; then the whole second convolution.
+    compare_without(shape, &layers, 17, None, |i| (18..36).contains(&i) || i == 109);
+    compare_without(shape, &layers, 5, Some(0.7), |i| (114..114 + 216 + 4).contains(&i));
+}
+
+#[test]
 fn layers_without_bias_agree() {
     let layers = [
         Layer::Conv {
@@ -149,7 +198,8 @@ proptest! {
     #[test]
     fn any_convolution_and_pool_agree(
         (channels, height, width) in (1usize..4, 4usize..12, 4usize..20),
-        (filters, size, stride) in (1usize..4, 1usize..5, 1usize..4),
+        (filters, size, stride) in (1usize..10, 1usize..5, 1usize..4),
+        images in prop_oneof![Just(2usize), Just(16), 1usize..20],
         same: bool,
         (pool, pool_size, pool_stride) in (0u8..3, 1usize..4, 1usize..4),
         density in prop_oneof![Just(1.0), Just(0.5), Just(0.1), 0.0..1.0f64],
@@ -161,10 +211,10 @@ proptest! {
             2 => layers.push(Layer::AveragePool { size: pool_size, stride: pool_stride }),
             _ => {}
         }
-        layers.extend([conv("b", 2, 2, 1, Padding::Same), Layer::Flatten, dense(2)]);
+        layers.extend([conv("b", 5, 2, 1, Padding::Same), Layer::Flatten, dense(2)]);
         // A pool that does not fit is another test's business.
         if Network::new(Shape::new(channels, height, width), &layers).is_ok() {
-            compare(Shape::new(channels, height, width), &layers, 2, Some(density));
+            compare(Shape::new(channels, height, width), &layers, images, Some(density));
         }
     }
 }

@@ -6,10 +6,12 @@
 //! know nothing of channels, kernels, padding or pruning. Where nothing was pruned,
 //! neighbouring targets read the same, so four of them share the reading.
 //!
-//! Construction is checked, the inner loops are not: `Correlation::new` proves that no tap
+//! Construction is checked, the inner loops are not: `Correlation::checked` proves that no tap
 //! reads outside of its source and no target lies outside of its value.
 
 #![allow(unsafe_code)]
+// Constant indices are names of registers.
+#![allow(clippy::needless_range_loop)]
 
 use super::multiversion;
 use super::vector::{Isa, Vector};
@@ -456,12 +458,7 @@ impl Tile<'_> {
     /// Every tap of the correlation at every position of the tile is inside of the source,
     /// every position inside of the target, every weight and bias among the values.
     #[inline(always)]
-    unsafe fn sum<
-        V: Vector,
-        const SHARERS: usize,
-        const ROWS: usize,
-        const COLUMNS: usize,
-    >(
+    unsafe fn sum<V: Vector, const SHARERS: usize, const ROWS: usize, const COLUMNS: usize>(
         &self,
         target: &mut [f32],
     ) {
@@ -565,7 +562,7 @@ impl Tile<'_> {
     #[inline(always)]
     unsafe fn source(&self) -> *const f32 {
         let Call { correlation, lanes, source, .. } = self.reads.call;
-        let row = self.row * correlation.grid.source_row << lanes;
+        let row = (self.row * correlation.grid.source_row) << lanes;
         // SAFETY: as the caller promises.
         unsafe { source.as_ptr().add(row + self.from) }
     }
@@ -589,12 +586,7 @@ impl Tile<'_> {
     /// # Safety
     /// As for `sum`.
     #[inline(always)]
-    unsafe fn begin<
-        V: Vector,
-        const SHARERS: usize,
-        const ROWS: usize,
-        const COLUMNS: usize,
-    >(
+    unsafe fn begin<V: Vector, const SHARERS: usize, const ROWS: usize, const COLUMNS: usize>(
         &self,
         target: &[f32],
         sums: &mut [[[V; COLUMNS]; ROWS]; SHARERS],
@@ -628,12 +620,7 @@ impl Tile<'_> {
     /// # Safety
     /// As for `sum`.
     #[inline(always)]
-    unsafe fn end<
-        V: Vector,
-        const SHARERS: usize,
-        const ROWS: usize,
-        const COLUMNS: usize,
-    >(
+    unsafe fn end<V: Vector, const SHARERS: usize, const ROWS: usize, const COLUMNS: usize>(
         &self,
         sums: &[[[V; COLUMNS]; ROWS]; SHARERS],
         target: &mut [f32],

@@ -47,7 +47,7 @@ macro_rules! multiversion {
                     $avx2($($argument),*)
                 }
                 // SAFETY: the machine was asked whether it has what each of them needs.
-                match crate::kernels::vector::InstructionSet::of_this_machine() {
+                match crate::kernels::vector::InstructionSet::in_use() {
                     crate::kernels::vector::InstructionSet::Avx512 => {
                         return unsafe { with_avx512($($argument),*) };
                     }

@@ -5,6 +5,8 @@
 //! and the lanes are added in a fixed order: so the sum has the same bits everywhere.
 
 #![allow(unsafe_code)]
+// Constant indices are names of registers.
+#![allow(clippy::needless_range_loop)]
 
 use super::correlation::{Correlation, Grid, NONE, SHARERS, Tap};
 use super::vector::{Isa, Vector};
@@ -195,8 +197,8 @@ impl Call<'_> {
                     }
                 }
                 for row in self.rows.clone() {
-                    let mut read = row * source_row << lanes;
-                    let mut write = row * self.places.row << lanes;
+                    let mut read = (row * source_row) << lanes;
+                    let mut write = (row * self.places.row) << lanes;
                     let mut left = count;
                     // One weight after the other meets several vectors of the row: fewer
                     // addresses to keep at hand. Not where targets share what is read.

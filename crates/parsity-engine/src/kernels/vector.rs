@@ -7,6 +7,7 @@
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Numbers side by side that one instruction works on.
 pub(crate) trait Vector: Copy {
@@ -200,24 +201,32 @@ impl Isa for Portable {
     }
 }
 
-/// The instruction sets that kernels are compiled for.
+/// The instruction sets that kernels are compiled for, the best one first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum InstructionSet {
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    Portable,
+#[repr(u8)]
+pub enum InstructionSet {
+    /// 32 registers of 16 numbers.
+    Avx512 = 0,
+    /// 16 registers of 8 numbers, and fused multiply-adds.
+    Avx2 = 1,
+    /// What every machine has.
+    Portable = 2,
 }
 
+/// The best instruction set that may be used.
+static LIMIT: AtomicU8 = AtomicU8::new(InstructionSet::Avx512 as u8);
+
 impl InstructionSet {
-    /// The best one of this machine. (The standard library asks the machine only once.)
+    /// The best one of this machine within the limit. (The standard library asks the machine
+    /// only once.)
     #[inline(always)]
-    pub(crate) fn of_this_machine() -> Self {
+    pub fn in_use() -> Self {
+        let limit = LIMIT.load(Ordering::Relaxed);
         #[cfg(target_arch = "x86_64")]
         {
             let fused = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
             if fused
+                && limit == InstructionSet::Avx512 as u8
                 && is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512vl")
                 && is_x86_feature_detected!("avx512bw")
@@ -225,11 +234,18 @@ impl InstructionSet {
             {
                 return InstructionSet::Avx512;
             }
-            if fused {
+            if fused && limit <= InstructionSet::Avx2 as u8 {
                 return InstructionSet::Avx2;
             }
         }
+        let _ = limit;
         InstructionSet::Portable
+    }
+
+    /// Uses nothing better than this from now on, in all threads: results are the same, so
+    /// only tests and benchmarks ask for it.
+    pub fn limit(self) {
+        LIMIT.store(self as u8, Ordering::Relaxed);
     }
 }
 
@@ -241,14 +257,14 @@ mod tests {
     fn every_instruction_set_adds_lanes_in_the_same_order() {
         // Sizes far apart, so that another order gives other bits.
         let number = |sum: usize, lane: usize| {
-            let sign = if (sum + 3 * lane) % 2 == 0 { 1.0 } else { -1.0 };
+            let sign = if (sum + 3 * lane).is_multiple_of(2) { 1.0 } else { -1.0 };
             sign * (1.0 + (sum * 16 + lane) as f32 / 7.0) * 10f32.powi((lane * 5 % 7) as i32)
         };
         let sums: [[f32; 16]; 16] =
             std::array::from_fn(|sum| std::array::from_fn(|lane| number(sum, lane)));
         let expected = Portable::totals(&sums).map(f32::to_bits);
         #[cfg(target_arch = "x86_64")]
-        match InstructionSet::of_this_machine() {
+        match InstructionSet::in_use() {
             InstructionSet::Avx512 => {
                 assert_eq!(Avx512::totals(&sums).map(f32::to_bits), expected);
                 assert_eq!(Avx2::totals(&sums).map(f32::to_bits), expected);

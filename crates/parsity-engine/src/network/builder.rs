@@ -4,7 +4,8 @@
 //! found and named.
 
 use super::{
-    ConvShape, Flow, Layer, Network, NetworkError, Op, Padding, Ring, Role, Split, Tensor, Value, Window,
+    ConvShape, Flow, Layer, Network, NetworkError, Op, Padding, Ring, Role, Split, Tensor, Value,
+    Window,
 };
 use crate::shape::Shape;
 
