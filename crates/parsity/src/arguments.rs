@@ -57,6 +57,12 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  \
         parsity prune --dataset glyphs --model simple-cnn --sparsity 0.9 --save pruned.safetensors")]
     Prune(Prune),
+    /// Measure how fast this machine trains and evaluates, and how near that is to its peak
+    #[command(after_help = "Examples:\n  parsity bench --quick\n  \
+                            parsity bench --model simple-cnn --batch-sizes 128 --threads 2 --json\n\n\
+                            All cases of a network take turns, so their ratios can be trusted even where\n\
+                            the machine's speed swings. Nothing else should run meanwhile.")]
+    Bench(Bench),
     /// List, fetch and verify data sets
     #[command(after_help = "Examples:\n  parsity data list\n  parsity data fetch mnist\n  \
                             parsity data fetch cifar10 --from ~/Downloads/cifar-10-batches-bin")]
@@ -253,6 +259,53 @@ pub(crate) struct Train {
 pub(crate) struct Prune {
     #[command(flatten)]
     pub(crate) setup: Setup,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Bench {
+    /// A network: simple-cnn, resnet-8, mini-cnn or a model file; may be given several
+    /// times [default: simple-cnn and resnet-8]
+    #[arg(long = "model", value_name = "M")]
+    pub(crate) models: Vec<String>,
+    /// Batch sizes [default: 2, 4, 8, 32, 128, 512, 2048; with --quick 2, 8, 128]
+    #[arg(long, value_name = "B,B,…", value_delimiter = ',', value_parser = batch_size)]
+    pub(crate) batch_sizes: Option<Vec<BatchSize>>,
+    /// Sparsities (shares that SNIP removes)
+    #[arg(long, value_name = "S,S,…", value_delimiter = ',', value_parser = sparsity,
+          default_value = "0,0.5,0.7,0.9")]
+    pub(crate) sparsities: Vec<Sparsity>,
+    /// Numbers of threads [default: one, and all cores]
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',', value_parser = positive)]
+    pub(crate) threads: Option<Vec<usize>>,
+    /// How often each case is timed [default: 9; with --quick 3]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) rounds: Option<usize>,
+    /// What is measured
+    #[arg(
+        long,
+        value_name = "K,K,…",
+        value_delimiter = ',',
+        value_enum,
+        default_value = "train,evaluate,memory"
+    )]
+    pub(crate) kinds: Vec<Kind>,
+    /// Fewer batch sizes and rounds: seconds instead of minutes
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What a benchmark measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    /// Whole training steps
+    Train,
+    /// Forward passes over 2048 images
+    Evaluate,
+    /// Bytes that a trial needs
+    Memory,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub(crate) mod bench;
 pub(crate) mod data;
 pub(crate) mod plan;
 pub(crate) mod prune;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // Tests may.
 
+mod bench;
 mod lab;
 mod messages;
 mod studies;

@@ -56,6 +56,7 @@ fn every_command_has_help_with_an_example() {
         "report",
         "train",
         "prune",
+        "bench",
         "data",
         "data list",
         "data fetch",
