@@ -15,6 +15,17 @@ const NEAR: usize = 32 * 1024;
 /// Taps of one target that are worth a turn of loading and storing its sums.
 const WORTH: usize = 48;
 
+/// Where at least this share of a layer survives, it is computed as if nothing had been
+/// pruned, with zeros for the missing weights: sharing what is read saves more than visiting
+/// survivors only. Measured, per width of a block; narrow blocks gain more from sharing.
+fn crossover(lanes: u32) -> f64 {
+    match lanes {
+        4.. => 0.7,
+        3 => 0.5,
+        _ => 0.42,
+    }
+}
+
 /// A convolution, ready to run.
 #[derive(Debug)]
 pub(crate) struct Conv {
@@ -23,6 +34,34 @@ pub(crate) struct Conv {
     pub(crate) places: Places,
     /// The gradient by its input, if that is asked for.
     pub(crate) backward: Option<Correlation>,
+    /// If it is computed with zeros for missing weights, its values are its own.
+    pub(crate) filled: Option<Filled>,
+}
+
+/// Values of a layer with zeros for what was pruned, and their gradient.
+#[derive(Debug)]
+pub(crate) struct Filled {
+    /// (place among the survivors, place here).
+    places: Vec<(u32, u32)>,
+    pub(crate) values: Vec<f32>,
+    pub(crate) gradient: Vec<f32>,
+}
+
+impl Filled {
+    /// Takes over the survivors' values; the gradient begins at zero.
+    pub(crate) fn fill(&mut self, survivors: &[f32]) {
+        for &(from, to) in &self.places {
+            self.values[to as usize] = survivors[from as usize];
+        }
+        self.gradient.fill(0.0);
+    }
+
+    /// Adds the survivors' gradient to `gradient`.
+    pub(crate) fn hand_over(&self, gradient: &mut [f32]) {
+        for &(to, from) in &self.places {
+            gradient[to as usize] += self.gradient[from as usize];
+        }
+    }
 }
 
 /// Lowers every convolution of `network` for blocks of `1 << lanes` images.
@@ -60,6 +99,7 @@ struct Lowering<'a> {
     dense: bool,
     /// Weights of a filter before pruning.
     kernel: usize,
+    filled: Option<Vec<(u32, u32)>>,
     biases: Vec<u32>,
 }
 
@@ -78,8 +118,15 @@ impl<'a> Lowering<'a> {
         let dims = &network.tensors()[shape.weight].dims;
         let (size, split) = (dims.get(2).copied().unwrap_or(1), shape.split);
         let (kernel, taps) = (weight.len() / shape.filters, size * size);
-        let survivors = places.clone().map(|place| {
-            let local = pattern.survivors()[place] as usize - weight.start;
+        let local = |place: usize| pattern.survivors()[place] as usize - weight.start;
+        let share = places.len() as f64 / weight.len() as f64;
+        let whole = places.len() == weight.len();
+        let filled = !whole && share >= crossover(lanes);
+        let all: Vec<(usize, usize)> = match filled {
+            true => (0..weight.len()).map(|local| (local, local)).collect(),
+            false => places.clone().map(|place| (place, local(place))).collect(),
+        };
+        let survivors = all.into_iter().map(|(place, local)| {
             let (channel, row, column) = (local % kernel / taps, local % taps / size, local % size);
             Survivor {
                 filter: local / kernel,
@@ -89,23 +136,29 @@ impl<'a> Lowering<'a> {
                 place: place as u32,
             }
         });
+        let mut moved: Vec<(u32, u32)> =
+            places.clone().map(|place| (place as u32, local(place) as u32)).collect();
         let mut biases = vec![NONE; shape.filters];
         if let Some(bias) = shape.bias {
             let range = &network.tensors()[bias].range;
             for place in pattern.places(range) {
-                biases[pattern.survivors()[place] as usize - range.start] = place as u32;
+                let filter = pattern.survivors()[place] as usize - range.start;
+                let here = (weight.len() + filter) as u32;
+                biases[filter] = if filled { here } else { place as u32 };
+                moved.push((place as u32, here));
             }
         }
         Lowering {
             shape,
-            values: pattern.len(),
+            values: if filled { weight.len() + shape.filters } else { pattern.len() },
+            filled: filled.then_some(moved),
             lanes,
             input: &network.values[input],
             output: &network.values[output],
             input_gradient: &network.gradients[input],
             output_gradient: &network.gradients[output],
             survivors: survivors.collect(),
-            dense: places.len() == weight.len(),
+            dense: whole || filled,
             kernel,
             biases,
         }
@@ -119,7 +172,12 @@ impl<'a> Lowering<'a> {
             len: self.output_gradient.len(),
         };
         let backward = backward.then(|| self.backward());
-        Conv { forward: self.forward(), places, backward }
+        let filled = self.filled.clone().map(|places| Filled {
+            places,
+            values: vec![0.0; self.values],
+            gradient: vec![0.0; self.values],
+        });
+        Conv { forward: self.forward(), places, backward, filled }
     }
 
     fn forward(&self) -> Correlation {

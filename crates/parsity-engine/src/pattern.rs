@@ -48,11 +48,6 @@ impl Pattern {
         self.parameters
     }
 
-    /// Bytes that it needs.
-    pub fn bytes(&self) -> usize {
-        size_of_val(self.survivors.as_slice())
-    }
-
     /// Indices of the survivors in the flat vector of parameters, ascending.
     pub fn survivors(&self) -> &[u32] {
         &self.survivors

@@ -29,10 +29,15 @@ impl Program {
         &self.pattern
     }
 
-    /// Bytes that a trial of it needs: weights, gradient, velocity if the optimizer has
-    /// one, and the pattern.
+    /// Bytes that a trial of it needs.
     pub fn trial_bytes(&self, has_velocity: bool) -> usize {
-        let vectors = 2 + usize::from(has_velocity);
-        self.pattern.len() * vectors * size_of::<f32>() + self.pattern.bytes()
+        trial_bytes(self.pattern.len(), has_velocity)
     }
+}
+
+/// Bytes that a trial with `survivors` parameters needs: weights, gradient, velocity if the
+/// optimizer has one, and the pattern.
+pub fn trial_bytes(survivors: usize, has_velocity: bool) -> usize {
+    let vectors = 2 + usize::from(has_velocity);
+    survivors * (vectors * size_of::<f32>() + size_of::<u32>())
 }

@@ -40,6 +40,26 @@ pub(crate) fn lanes(batch: usize) -> u32 {
     batch.clamp(1, LANES).next_power_of_two().ilog2()
 }
 
+/// Bytes that a thread needs for one block of `network` in a batch of `batch`: activations,
+/// their gradients and the codes of pooling windows. Its lists of taps come on top: at most
+/// 16 bytes per survivor.
+pub fn block_bytes(network: &Network, batch: usize) -> usize {
+    let numbers = |values: &[Value]| -> usize {
+        values.iter().map(|value| (value.len() << lanes(batch)).next_multiple_of(16)).sum()
+    };
+    let numbers = numbers(&network.values) + numbers(&network.gradients);
+    numbers * size_of::<f32>()
+        + (pooled(network).map(|(_, codes)| codes).sum::<usize>() << lanes(batch))
+}
+
+/// The values that keep codes of pooling windows, and how many per image.
+fn pooled(network: &Network) -> impl Iterator<Item = (usize, usize)> {
+    network.ops.iter().filter_map(|op| match *op {
+        Op::ReluMaxPool { output, .. } => Some((output, network.values[output].shape.len())),
+        _ => None,
+    })
+}
+
 /// Numbers that start where a cache line does.
 #[derive(Debug, Default)]
 struct Numbers(Vec<Line>);
@@ -114,10 +134,8 @@ impl Workspace {
             values.iter().map(|value| Numbers::new(value.len() << lanes)).collect()
         };
         let mut codes = vec![vec![]; network.values.len()];
-        for op in &network.ops {
-            if let Op::ReluMaxPool { output, .. } = *op {
-                codes[output] = vec![0; network.values[output].shape.len() << lanes];
-            }
+        for (value, count) in pooled(network) {
+            codes[value] = vec![0; count << lanes];
         }
         Workspace {
             program: Arc::clone(program),
@@ -160,6 +178,7 @@ impl Workspace {
         gradient: &mut [f32],
     ) -> f64 {
         let mut sum = 0.0;
+        self.fill(values);
         for indices in indices.chunks(1 << self.lanes) {
             self.load(material, indices);
             self.forward(values, &mut unwatched);
@@ -170,6 +189,9 @@ impl Workspace {
             let labels = &self.labels[..self.count];
             sum += loss::cross_entropy(self.lanes, scores, labels, scale, gradients);
             self.backward(values, gradient, &mut unwatched);
+        }
+        for filled in self.convs.iter().flatten().filter_map(|conv| conv.filled.as_ref()) {
+            filled.hand_over(gradient);
         }
         sum
     }
@@ -182,6 +204,7 @@ impl Workspace {
         indices: &[u32],
     ) -> usize {
         let mut errors = 0;
+        self.fill(values);
         for indices in indices.chunks(1 << self.lanes) {
             self.load(material, indices);
             self.forward(values, &mut unwatched);
@@ -200,10 +223,17 @@ impl Workspace {
         values: &[f32],
         indices: &[u32],
     ) -> Vec<Vec<f32>> {
+        self.fill(values);
         self.load(material, indices);
         self.forward(values, &mut unwatched);
         let scores = self.class_scores().chunks(1 << self.lanes);
         (0..self.count).map(|image| scores.clone().map(|score| score[image]).collect()).collect()
+    }
+
+    /// Gives the survivors' values to the layers that keep their own.
+    pub(crate) fn fill(&mut self, values: &[f32]) {
+        let convs = self.convs.iter_mut().flatten();
+        convs.filter_map(|conv| conv.filled.as_mut()).for_each(|filled| filled.fill(values));
     }
 
     fn class_scores(&self) -> &[f32] {
@@ -260,6 +290,7 @@ impl Workspace {
             match *op {
                 Op::Conv { .. } => {
                     let conv = conv.as_ref().expect("a convolution was lowered");
+                    let values = conv.filled.as_ref().map_or(values, |filled| &filled.values);
                     correlate(&conv.forward, lanes, values, x.numbers, y.numbers, Start::Bias);
                 }
                 Op::Relu { .. } => layers::relu(lanes, x, y),
@@ -285,7 +316,8 @@ impl Workspace {
         let network = Arc::clone(self.program.network());
         let lanes = self.lanes;
         for index in (0..network.ops.len()).rev() {
-            let (op, conv, flow) = (&network.ops[index], &self.convs[index], network.flows[index]);
+            let (op, flow) = (&network.ops[index], network.flows[index]);
+            let conv = self.convs[index].as_mut();
             let (input, output) = (op.input(), op.output());
             let y = Source { value: &network.values[output], numbers: &self.values[output] };
             if input == output {
@@ -296,6 +328,10 @@ impl Workspace {
                 continue;
             }
             if let Some(conv) = conv {
+                let gradient = match &mut conv.filled {
+                    Some(filled) => &mut filled.gradient,
+                    None => &mut *gradient,
+                };
                 let (x, dy) = (&self.values[input], &self.gradients[output]);
                 products::weight_gradient(&conv.forward, &conv.places, lanes, x, dy, gradient);
                 watch(index, Pass::WeightGradient);
@@ -310,7 +346,8 @@ impl Workspace {
             let dx = Target { value: &network.gradients[input], numbers: &mut numbers };
             match *op {
                 Op::Conv { .. } => {
-                    let conv = conv.as_ref().expect("a convolution was lowered");
+                    let conv = self.convs[index].as_ref().expect("a convolution was lowered");
+                    let values = conv.filled.as_ref().map_or(values, |filled| &filled.values);
                     let start = if set { Start::Bias } else { Start::Target };
                     let backward = conv.backward.as_ref().expect("its gradient is asked for");
                     correlate(backward, lanes, values, dy.numbers, dx.numbers, start);
@@ -341,6 +378,37 @@ impl Workspace {
             }
             self.gradients[input] = numbers;
             watch(index, Pass::InputGradient);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Layer, Padding, Pattern, Shape};
+
+    #[test]
+    fn a_workspace_needs_the_bytes_that_were_announced() {
+        let conv = Layer::Conv {
+            name: "conv".into(),
+            filters: 3,
+            size: 3,
+            stride: 2,
+            padding: Padding::Same,
+            bias: true,
+        };
+        let pool = Layer::MaxPool { size: 2, stride: 2 };
+        let dense = Layer::Dense { name: "dense".into(), units: 5, bias: true };
+        let layers = [conv, Layer::Relu, pool, Layer::Flatten, dense];
+        let network = Arc::new(Network::new(Shape::new(2, 8, 8), &layers).expect("it is valid"));
+        let pattern = Arc::new(Pattern::dense(network.parameters()));
+        let program = Arc::new(Program::new(Arc::clone(&network), pattern));
+        for batch in [1, 3, 16, 400] {
+            let workspace = Workspace::new(&program, lanes(batch));
+            let buffers = workspace.values.iter().chain(&workspace.gradients);
+            let numbers: usize = buffers.map(|numbers| size_of_val(&**numbers)).sum();
+            let codes: usize = workspace.codes.iter().map(Vec::len).sum();
+            assert_eq!(numbers + codes, block_bytes(&network, batch));
         }
     }
 }

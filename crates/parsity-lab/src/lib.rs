@@ -23,7 +23,7 @@ pub use error::LabError;
 pub use lower::{lower_model, lower_optimizer, lower_pruning, lower_schedule};
 pub use pace::{Pace, measure_pace};
 pub use run::{Event, Progress, Summary, run};
-pub use speed::{Case, Specimen, Speed, Work, measure_peak, useful_flops_per_image};
+pub use speed::{Case, KernelSpeed, Specimen, Speed, Work, measure_peak, useful_flops_per_image};
 pub use starts::Starts;
 pub use store::{Lock, Store, StoreError, StoredStudy};
 pub use studies::{Question, find_model, find_study};

@@ -7,8 +7,8 @@
 
 use parsity_engine::random::{Purpose, Stream};
 use parsity_engine::{
-    Batches, Examples, Material, Method, Network, Normalization, Optimizer, Order, Pattern,
-    Program, Pruning, Role, Schedule, Session, Shape, Team, initialize, peak, saliencies,
+    Batches, Examples, Material, Method, Network, Normalization, Optimizer, Order, Pass, Pattern,
+    Program, Pruning, Role, Schedule, Session, Shape, Team, initialize, peak, profile, saliencies,
 };
 use parsity_study::{BatchSize, Sparsity};
 use std::collections::BTreeMap;
@@ -92,6 +92,19 @@ pub fn useful_flops_per_image(network: &Network, pattern: &Pattern, work: Work) 
     }
 }
 
+/// How fast a kernel is at one sparsity.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KernelSpeed {
+    /// Layer and pass: `conv2, weight gradient`.
+    pub kernel: String,
+    /// The network's sparsity.
+    pub sparsity: Sparsity,
+    /// Seconds per image.
+    pub seconds: f64,
+    /// Useful floating-point operations per image.
+    pub flops: usize,
+}
+
 /// A network to be timed: with images, and pruned to some sparsities.
 #[derive(Debug)]
 pub struct Specimen {
@@ -133,6 +146,41 @@ impl Specimen {
     pub fn trial_bytes(&self) -> impl Iterator<Item = (Sparsity, usize)> {
         let programs = self.programs.iter();
         programs.map(|(sparsity, it)| (*sparsity, it.trial_bytes(OPTIMIZER.has_velocity())))
+    }
+
+    /// Times every kernel alone, on one thread and blocks of `LANES` images, `rounds` times
+    /// at each sparsity. Kernels of one name are added up.
+    pub fn kernels(&self, rounds: usize) -> Vec<KernelSpeed> {
+        let begin = Instant::now();
+        let clock = || begin.elapsed().as_secs_f64();
+        let mut speeds: Vec<KernelSpeed> = Vec::new();
+        for (sparsity, program) in &self.programs {
+            let (network, pattern) = (program.network(), program.pattern());
+            let survivors = pattern.survivors_per_tensor(network);
+            let values = pattern.gather(&self.parameters);
+            for time in profile(program, &self.material, &values, rounds, &clock) {
+                let flops = time.weight.map_or(0, |it| 2 * survivors[it] * network.positions(it));
+                let pass = match time.pass {
+                    Pass::Forward => "forward",
+                    Pass::InputGradient => "input gradient",
+                    Pass::WeightGradient => "weight gradient",
+                };
+                let kernel = format!("{}, {pass}", time.layer);
+                let known =
+                    speeds.iter_mut().find(|it| (&it.kernel, it.sparsity) == (&kernel, *sparsity));
+                match known {
+                    Some(known) => {
+                        known.seconds += time.seconds;
+                        known.flops += flops;
+                    }
+                    None => {
+                        let (seconds, sparsity) = (time.seconds, *sparsity);
+                        speeds.push(KernelSpeed { kernel, sparsity, seconds, flops });
+                    }
+                }
+            }
+        }
+        speeds
     }
 
     /// Times `cases`, whose sparsities must be the specimen's, in turns, at least one round.

@@ -286,7 +286,7 @@ pub(crate) struct Bench {
         value_name = "K,K,…",
         value_delimiter = ',',
         value_enum,
-        default_value = "train,evaluate,memory"
+        default_value = "train,evaluate,kernels,memory"
     )]
     pub(crate) kinds: Vec<Kind>,
     /// Fewer batch sizes and rounds: seconds instead of minutes
@@ -304,6 +304,8 @@ pub(crate) enum Kind {
     Train,
     /// Forward passes over 2048 images
     Evaluate,
+    /// Every kernel alone, on one thread
+    Kernels,
     /// Bytes that a trial needs
     Memory,
 }

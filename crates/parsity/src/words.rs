@@ -42,6 +42,11 @@ pub(crate) fn count(number: f64) -> String {
     grouped(number as u64)
 }
 
+/// Bytes in thousands, rounded up: `100 kB`.
+pub(crate) fn kilobytes(bytes: usize) -> String {
+    format!("{} kB", grouped((bytes as u64).div_ceil(1000)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,11 +4,12 @@ use super::{print, print_json, table};
 use crate::arguments::{Bench, Kind};
 use crate::failure::End;
 use crate::interrupt;
-use crate::words::{count, grouped, things};
+use crate::words::{count, grouped, kilobytes, things};
 use indicatif::{ProgressBar, ProgressStyle};
-use parsity_engine::{Network, Pattern, peak};
+use parsity_engine::{LANES, Network, Pattern, peak};
 use parsity_lab::{
-    Case, Specimen, Speed, Work, find_model, lower_model, measure_peak, useful_flops_per_image,
+    Case, KernelSpeed, Specimen, Speed, Work, find_model, lower_model, measure_peak,
+    useful_flops_per_image,
 };
 use parsity_study::{BatchSize, Sparsity};
 use serde_json::{Value, json};
@@ -23,6 +24,8 @@ const BATCH_SIZES: [u32; 7] = [2, 4, 8, 32, 128, 512, 2048];
 const QUICK_BATCH_SIZES: [u32; 3] = [2, 8, 128];
 const ROUNDS: usize = 9;
 const QUICK_ROUNDS: usize = 3;
+/// Blocks that each kernel works on in a round.
+const KERNEL_ROUNDS: usize = 20;
 /// Images of an evaluation.
 const EVALUATED: BatchSize = BatchSize(2048);
 
@@ -64,6 +67,7 @@ pub(crate) fn bench(arguments: &Bench) -> anyhow::Result<End> {
 /// What was measured of one network.
 struct Found {
     speeds: Vec<Speed>,
+    kernels: Vec<KernelSpeed>,
     bytes: Vec<(Sparsity, usize)>,
 }
 
@@ -85,9 +89,11 @@ fn measure(arguments: &Bench, name: &str, network: &Arc<Network>) -> anyhow::Res
     let specimen = Specimen::new(network, &arguments.sparsities, super::threads(None), &go_on);
     let found = specimen.and_then(|specimen| {
         let speeds = specimen.time(&cases, rounds, &watch)?;
-        let wanted = arguments.kinds.contains(&Kind::Memory);
-        let bytes = specimen.trial_bytes().filter(|_| wanted).collect();
-        Some(Found { speeds, bytes })
+        let wanted = |kind| arguments.kinds.contains(&kind);
+        let rounds = if wanted(Kind::Kernels) { KERNEL_ROUNDS * rounds } else { 0 };
+        let kernels = if rounds > 0 { specimen.kernels(rounds) } else { vec![] };
+        let bytes = specimen.trial_bytes().filter(|_| wanted(Kind::Memory)).collect();
+        Some(Found { speeds, kernels, bytes })
     });
     bar.finish_and_clear();
     Ok(found)
@@ -145,10 +151,22 @@ impl Found {
                 "speedup_over_dense": speed.speedup_over_dense,
             })
         });
+        let kernels = self.kernels.iter().map(|it| {
+            json!({
+                "kind": it.kernel,
+                "model": model,
+                "batch_size": LANES,
+                "sparsity": it.sparsity,
+                "threads": 1,
+                "images_per_second": 1.0 / it.seconds,
+                "gflops": it.flops as f64 / it.seconds / 1e9,
+                "share_of_peak": it.flops as f64 / it.seconds / peak,
+            })
+        });
         let memory = self.bytes.iter().map(|(sparsity, bytes)| {
             json!({ "kind": "memory", "model": model, "sparsity": sparsity, "bytes": bytes })
         });
-        speeds.chain(memory).collect()
+        speeds.chain(kernels).chain(memory).collect()
     }
 
     fn to_text(&self, model: &str, network: &Network, peak: f64) -> String {
@@ -185,13 +203,45 @@ impl Found {
         if !self.speeds.is_empty() {
             text += &format!("{}\n", table(headings, 1, rows.collect()));
         }
-        let kilobytes = |bytes: usize| format!("{} kB", grouped((bytes as u64).div_ceil(1000)));
+        if !self.kernels.is_empty() {
+            text += &format!("\n{}\n", self.kernel_table(peak));
+        }
         let bytes = self.bytes.iter().map(|&(sparsity, it)| [sparsity.to_string(), kilobytes(it)]);
         if !self.bytes.is_empty() {
             text +=
                 &format!("\n{}\n", table(["sparsity", "memory of a trial"], 0, bytes.collect()));
         }
         text.trim_end().to_owned()
+    }
+}
+
+impl Found {
+    /// A row for each kernel, with all sparsities side by side.
+    fn kernel_table(&self, peak: f64) -> String {
+        let mut names: Vec<&str> = Vec::new();
+        for it in &self.kernels {
+            if !names.contains(&&*it.kernel) {
+                names.push(&it.kernel);
+            }
+        }
+        let rows = names.into_iter().map(|name| {
+            let of_name = || self.kernels.iter().filter(move |it| it.kernel == name);
+            let times = of_name().map(|it| format!("{:.1}", 1e6 * it.seconds));
+            let shares = of_name().filter(|it| it.flops > 0);
+            let shares =
+                shares.map(|it| format!("{:.0}", 100.0 * it.flops as f64 / it.seconds / peak));
+            let joined = |numbers: Vec<String>| numbers.join(" / ");
+            [name.to_owned(), joined(times.collect()), joined(shares.collect())]
+        });
+        let mut sparsities: Vec<String> = Vec::new();
+        for it in &self.kernels {
+            let sparsity = it.sparsity.to_string();
+            if !sparsities.contains(&sparsity) {
+                sparsities.push(sparsity);
+            }
+        }
+        let times = format!("µs per image at {}", sparsities.join(" / "));
+        table(["kernel", &times, "% of peak, useful work"], 1, rows.collect())
     }
 }
 

@@ -3,10 +3,11 @@
 use super::{colour, print, print_json, table};
 use crate::arguments::{Extent, Plan as Arguments};
 use crate::failure::End;
-use crate::words::{count, duration, grouped, significant, things};
+use crate::words::{count, duration, grouped, kilobytes, significant, things};
 use parsity_data::{Cache, catalog};
+use parsity_engine::{LANES, Network, block_bytes, trial_bytes};
 use parsity_lab::{Pace, Question, find_study, load_dataset, lower_model, measure_pace};
-use parsity_study::{CellWork, Metaparameters, Plan, Sparsity, Study};
+use parsity_study::{CellWork, Metaparameters, Optimizer, Plan, Sparsity, Study};
 use std::sync::Arc;
 
 /// Search points that are shown.
@@ -25,7 +26,7 @@ pub(crate) fn plan(arguments: &Arguments) -> anyhow::Result<End> {
         .collect();
     let estimate = Estimate { paces, validation, cores: super::threads(None) };
     if arguments.json {
-        print_json(&to_json(study, &plan, &estimate))?;
+        print_json(&to_json(study, &plan, &estimate, &network))?;
     } else {
         print(to_text(study, &plan, &estimate, &network))?;
     }
@@ -75,7 +76,13 @@ impl Estimate {
     }
 }
 
-fn to_json(study: &Study, plan: &Plan, estimate: &Estimate) -> serde_json::Value {
+fn to_json(
+    study: &Study,
+    plan: &Plan,
+    estimate: &Estimate,
+    network: &Network,
+) -> serde_json::Value {
+    let (trials, block) = bytes(study, network);
     let points: Vec<Metaparameters> =
         (0..study.trials()).map(|index| study.space().point(index)).collect();
     let cells: Vec<serde_json::Value> = plan
@@ -95,15 +102,42 @@ fn to_json(study: &Study, plan: &Plan, estimate: &Estimate) -> serde_json::Value
         "total_at_most": plan.total,
         "seconds_at_most": seconds,
         "search_points": points,
+        "trial_bytes": trials
+            .iter()
+            .map(|(sparsity, bytes)| serde_json::json!({"sparsity": sparsity, "bytes": bytes}))
+            .collect::<Vec<_>>(),
+        "thread_bytes": block,
     })
 }
 
-fn to_text(
-    study: &Study,
-    plan: &Plan,
-    estimate: &Estimate,
-    network: &parsity_engine::Network,
-) -> String {
+/// Bytes that a trial holds at each sparsity, and that a thread works in, at most.
+fn bytes(study: &Study, network: &Network) -> (Vec<(Sparsity, usize)>, usize) {
+    let parameters = network.parameters();
+    let has_velocity = study.workload().optimizer != Optimizer::Sgd;
+    let trials = study
+        .sparsities()
+        .iter()
+        .map(|&sparsity| (sparsity, trial_bytes(sparsity.survivors(parameters), has_velocity)));
+    let batches = study.batch_sizes().iter().map(|batch_size| batch_size.0 as usize);
+    // Goal checks work on whole blocks, whatever the batch size.
+    let block = batches.chain([LANES]).map(|batch| block_bytes(network, batch)).max();
+    (trials.collect(), block.unwrap_or(0))
+}
+
+fn memory(study: &Study, network: &Network) -> String {
+    let (trials, block) = bytes(study, network);
+    let trials: Vec<String> = trials
+        .iter()
+        .map(|(sparsity, bytes)| format!("{} at {sparsity}", kilobytes(*bytes)))
+        .collect();
+    format!(
+        " a trial (weights, gradient, velocity, pattern)  {}\n a thread (a block of images)                    {}",
+        trials.join(", "),
+        kilobytes(block)
+    )
+}
+
+fn to_text(study: &Study, plan: &Plan, estimate: &Estimate, network: &Network) -> String {
     let workload = study.workload();
     let cells = plan.cells.len() as u64;
     let mut text = format!(
@@ -134,6 +168,7 @@ fn to_text(
         things(estimate.cores as u64, "core"),
         work_table(plan, estimate)
     );
+    text += &format!("Memory\n{}\n\n", memory(study, network));
     text += "A cell's race ends when its best trial reaches the goal, so the work is usually a small\n\
              fraction of this. `parsity run` stops and continues at any time.";
     text
