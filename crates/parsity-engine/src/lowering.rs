@@ -3,6 +3,7 @@
 //! The symbolic half of the work, done when a thread first meets a program; the numeric
 //! half (`kernels`) only follows the lists that are made here.
 
+use crate::kernels::LANES;
 use crate::kernels::correlation::{Correlation, Grid, Group, NONE, SHARERS, Tap};
 use crate::kernels::products::Places;
 use crate::network::{ConvShape, Flow, Network, Op, Value};
@@ -240,9 +241,9 @@ impl<'a> Lowering<'a> {
         let row_shifts = shifts(shape.pad_top, shape.height);
         let mut column_shifts = shifts(shape.pad_left, shape.width);
         // Telling taps apart by column pays where much of a row would be computed for
-        // nothing; not where targets share their reading.
+        // nothing; where targets share their reading, only in the widest blocks.
         let dense = self.dense && shape.split == 1;
-        if dense || width * 5 < output.shape.width * 6 {
+        if dense && 1 << self.lanes < LANES || width * 5 < output.shape.width * 6 {
             column_shifts = vec![0];
         }
         let reads = self.survivors.iter().map(|survivor| {

@@ -257,7 +257,7 @@ impl<'a> Reads<'a> {
         for row in rows {
             let mut done = done;
             while done < length {
-                let tile = Tile { reads: self, row, from: done };
+                let tile = Tile { reads: self, row, from: done, sharer: 0 };
                 // SAFETY: as in `run`.
                 unsafe {
                     if V::WIDTH > 8 && length - done >= 8 {
@@ -275,9 +275,56 @@ impl<'a> Reads<'a> {
         }
     }
 
+    /// All `rows`, if they are of a kind of which each tap sees a known part: the rest is not
+    /// computed.
+    #[inline(always)]
+    fn whole_rows<I: Isa, V: Vector>(
+        self,
+        rows: Range<usize>,
+        count: usize,
+        target: &mut [f32],
+    ) -> bool {
+        let Call { correlation, lanes, .. } = self.call;
+        let known = correlation.column_shifts.len() > 1 && V::WIDTH == 1 << lanes;
+        let shared = self.targets().shared;
+        if !known || (shared && I::ALONE < 24) {
+            return false;
+        }
+        let seen = correlation.source_columns;
+        let two_rows = I::ALONE >= 24 && !shared;
+        let mut row = rows.start;
+        while row < rows.end {
+            let tile = |sharer: usize| Tile { reads: self, row, from: 0, sharer };
+            let two = two_rows && row + 2 <= rows.end;
+            // SAFETY: as in `run`.
+            unsafe {
+                match (shared, two, count, seen) {
+                    (false, true, 10, 8) => tile(0).shifted::<V, 1, 2, 10, 8>(target),
+                    (false, false, 10, 8) => tile(0).shifted::<V, 1, 1, 10, 8>(target),
+                    (false, true, 12, 8) => tile(0).shifted::<V, 1, 2, 12, 8>(target),
+                    (false, false, 12, 8) => tile(0).shifted::<V, 1, 1, 12, 8>(target),
+                    (true, _, 10, 8) => {
+                        tile(0).shifted::<V, 2, 1, 10, 8>(target);
+                        tile(2).shifted::<V, 2, 1, 10, 8>(target);
+                    }
+                    (true, _, 12, 8) => {
+                        tile(0).shifted::<V, 2, 1, 12, 8>(target);
+                        tile(2).shifted::<V, 2, 1, 12, 8>(target);
+                    }
+                    _ => return false,
+                }
+            }
+            row += if two { 2 } else { 1 };
+        }
+        true
+    }
+
     /// The first `count` vectors of all `rows`, in tiles that fit into the registers.
     #[inline(always)]
     fn run<I: Isa, V: Vector>(self, rows: Range<usize>, count: usize, target: &mut [f32]) {
+        if self.whole_rows::<I, V>(rows.clone(), count, target) {
+            return;
+        }
         // Narrow vectors are rare: a few kinds of tiles must do.
         let wide = V::WIDTH >= 8 || V::WIDTH == I::Wide::WIDTH;
         let (sums, most) = match (wide, self.targets().shared) {
@@ -291,14 +338,14 @@ impl<'a> Reads<'a> {
             let columns = count * (piece + 1) / pieces - from;
             let mut row = rows.start;
             while row < rows.end {
-                let tile = Tile { reads: self, row, from: from * V::WIDTH };
+                let tile = Tile { reads: self, row, from: from * V::WIDTH, sharer: 0 };
                 // SAFETY: `Correlation::checked` has seen every tap at every position, and
                 // `correlate_rows` the lengths of source and target.
                 unsafe {
                     if wide {
                         let height = rows_that_fit(sums, columns).min(rows.end - row);
                         let height = 1 << height.ilog2();
-                        tile.wide::<I, V>(height, columns, target);
+                        tile.sized::<I, V>(height, columns, target);
                         row += height;
                     } else {
                         match columns {
@@ -327,6 +374,8 @@ struct Tile<'a> {
     row: usize,
     /// Number of the row at which it starts.
     from: usize,
+    /// The first of the group's targets that it is of.
+    sharer: usize,
 }
 
 /// Calls `$tile.sum` with constant sizes.
@@ -341,27 +390,6 @@ macro_rules! sized {
 }
 
 impl Tile<'_> {
-    /// # Safety
-    /// As for `sum`.
-    #[inline(always)]
-    unsafe fn wide<I: Isa, V: Vector>(&self, rows: usize, columns: usize, target: &mut [f32]) {
-        let Call { correlation, lanes, .. } = self.reads.call;
-        // A whole row of which each tap sees a known part: the rest is not computed.
-        let known = V::WIDTH == 1 << lanes
-            && correlation.column_shifts.len() > 1
-            && !self.reads.targets().shared;
-        // SAFETY: as the caller promises.
-        unsafe {
-            match (known, rows, columns, correlation.source_columns) {
-                (true, 1, 10, 8) => self.shifted::<V, 1, 10, 8>(target),
-                (true, 2, 10, 8) => self.shifted::<V, 2, 10, 8>(target),
-                (true, 1, 12, 8) => self.shifted::<V, 1, 12, 8>(target),
-                (true, 2, 12, 8) => self.shifted::<V, 2, 12, 8>(target),
-                _ => self.sized::<I, V>(rows, columns, target),
-            }
-        }
-    }
-
     /// # Safety
     /// As for `sum`.
     #[inline(always)]
@@ -492,32 +520,38 @@ impl Tile<'_> {
         }
     }
 
-    /// The same for whole rows of one target, of which each tap sees `SEEN` neighbours.
+    /// The same for whole rows, of which each tap sees `SEEN` neighbours.
     ///
     /// # Safety
     /// As for `sum`; the column shifts are `SEEN - COLUMNS..=0` or some of them.
     #[inline(always)]
-    unsafe fn shifted<V: Vector, const ROWS: usize, const COLUMNS: usize, const SEEN: usize>(
+    unsafe fn shifted<
+        V: Vector,
+        const SHARERS: usize,
+        const ROWS: usize,
+        const COLUMNS: usize,
+        const SEEN: usize,
+    >(
         &self,
         target: &mut [f32],
     ) {
         // SAFETY: as the caller promises.
         unsafe {
-            let mut sums = [[[V::splat(0.0); COLUMNS]; ROWS]; 1];
-            self.begin::<V, 1, ROWS, COLUMNS>(target, &mut sums);
+            let mut sums = [[[V::splat(0.0); COLUMNS]; ROWS]; SHARERS];
+            self.begin::<V, SHARERS, ROWS, COLUMNS>(target, &mut sums);
             for (index, &shift) in self.reads.call.correlation.column_shifts.iter().enumerate() {
                 let taps = self.reads.taps(index);
                 // Constants, so that every sum has a register of its own.
                 match -shift {
-                    0 => self.seen::<V, 0, ROWS, COLUMNS, SEEN>(taps, &mut sums[0]),
-                    1 => self.seen::<V, 1, ROWS, COLUMNS, SEEN>(taps, &mut sums[0]),
-                    2 => self.seen::<V, 2, ROWS, COLUMNS, SEEN>(taps, &mut sums[0]),
-                    3 => self.seen::<V, 3, ROWS, COLUMNS, SEEN>(taps, &mut sums[0]),
-                    4 => self.seen::<V, 4, ROWS, COLUMNS, SEEN>(taps, &mut sums[0]),
+                    0 => self.seen::<V, 0, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
+                    1 => self.seen::<V, 1, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
+                    2 => self.seen::<V, 2, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
+                    3 => self.seen::<V, 3, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
+                    4 => self.seen::<V, 4, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
                     shift => unreachable!("a column shift of {shift}"),
                 }
             }
-            self.end::<V, 1, ROWS, COLUMNS>(&sums, target);
+            self.end::<V, SHARERS, ROWS, COLUMNS>(&sums, target);
         }
     }
 
@@ -529,26 +563,34 @@ impl Tile<'_> {
     unsafe fn seen<
         V: Vector,
         const FIRST: usize,
+        const SHARERS: usize,
         const ROWS: usize,
         const COLUMNS: usize,
         const SEEN: usize,
     >(
         &self,
         taps: &[Tap],
-        sums: &mut [[V; COLUMNS]; ROWS],
+        sums: &mut [[[V; COLUMNS]; ROWS]; SHARERS],
     ) {
         let Call { correlation, lanes, values, .. } = self.reads.call;
         let source_row = correlation.grid.source_row << lanes;
+        let step = correlation.step;
         // SAFETY: as the caller promises.
         unsafe {
             let source = self.source();
+            let values = values.as_ptr().add(self.sharer * step);
             for tap in taps {
                 let source = source.add((tap.offset as usize) << lanes);
-                let weight = V::splat(*values.as_ptr().add(tap.weight as usize));
+                let weight = values.add(tap.weight as usize);
+                let weights: [V; SHARERS] =
+                    std::array::from_fn(|sharer| V::splat(*weight.add(sharer * step)));
                 for row in 0..ROWS {
                     for column in FIRST..(FIRST + SEEN).min(COLUMNS) {
                         let x = V::load(source.add(row * source_row + column * V::WIDTH));
-                        sums[row][column] = sums[row][column].add_product(weight, x);
+                        for sharer in 0..SHARERS {
+                            let sum = &mut sums[sharer][row][column];
+                            *sum = sum.add_product(weights[sharer], x);
+                        }
                     }
                 }
             }
@@ -574,7 +616,7 @@ impl Tile<'_> {
     #[inline(always)]
     unsafe fn place(&self, sharer: usize) -> usize {
         let Call { correlation, lanes, .. } = self.reads.call;
-        let target = self.reads.targets().first as usize + sharer;
+        let target = self.reads.targets().first as usize + self.sharer + sharer;
         // SAFETY: as the caller promises.
         let target = unsafe { *correlation.targets.get_unchecked(target) as usize };
         let start = (target + self.row * correlation.grid.target_row) << lanes;
@@ -592,7 +634,7 @@ impl Tile<'_> {
         sums: &mut [[[V; COLUMNS]; ROWS]; SHARERS],
     ) {
         let Call { correlation, values, lanes, .. } = self.reads.call;
-        let first = self.reads.targets().first as usize;
+        let first = self.reads.targets().first as usize + self.sharer;
         let target_row = correlation.grid.target_row << lanes;
         for (sharer, sums) in sums.iter_mut().enumerate() {
             match self.reads.start {
