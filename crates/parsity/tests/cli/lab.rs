@@ -73,7 +73,7 @@ fn a_killed_study_continues_to_the_same_table() {
 #[test]
 fn two_runs_do_not_share_a_store() {
     let desk = Desk::new();
-    let slow = "run study.toml --trials 40 --batch-sizes 128";
+    let slow = "run study.toml --trials 2000 --batch-sizes 128";
     let mut command = desk.command(slow);
     let mut first = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     while !exists(&desk.path("parsity.sqlite")) {
@@ -89,7 +89,7 @@ fn two_runs_do_not_share_a_store() {
 #[test]
 fn an_interrupted_study_says_so_and_keeps_what_it_has() {
     let desk = Desk::new();
-    let long = "run study.toml --trials 200";
+    let long = "run study.toml --trials 2000";
     let mut command = desk.command(long);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(1500));
