@@ -3,5 +3,8 @@
 pub mod scaling;
 pub mod steps;
 
+#[cfg(test)]
+mod specimen;
+
 pub use scaling::{Curve, PerfectScaling, Point, Scaling};
-pub use steps::{CellSummary, Standing, summarize};
+pub use steps::{CellSummary, Standing, by_goal, summarize, tightest};

@@ -7,7 +7,7 @@ use crate::steps::{CellSummary, Standing};
 use parsity_study::{BatchSize, Sparsity, Steps};
 use std::collections::BTreeMap;
 
-/// The scaling curves of a study.
+/// The scaling curves of a study, for one of its goals.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scaling {
     /// A curve per sparsity, from the lowest to the highest.
@@ -44,7 +44,7 @@ pub struct PerfectScaling {
 }
 
 impl Scaling {
-    /// The curves of the cells in `summaries`, in whatever order those come.
+    /// The curves of the cells in `summaries`, which are those of one goal, in whatever order.
     pub fn of(summaries: &[CellSummary]) -> Self {
         let mut curves: BTreeMap<Sparsity, BTreeMap<BatchSize, Standing>> = BTreeMap::new();
         for summary in summaries {
@@ -83,34 +83,18 @@ impl PerfectScaling {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::specimen::{cell, facts, record};
     use crate::steps::summarize;
-    use parsity_study::{Cell, Metaparameters, Outcome, Record};
+    use parsity_study::{Cell, Outcome, Record};
 
     /// Summaries of cells with one planned trial each; `None` for a trial not done yet.
     fn summaries(cells: &[(u32, f64, Option<Outcome>, u64)]) -> Vec<CellSummary> {
-        let cell = |batch_size, share| Cell {
-            batch_size: BatchSize(batch_size),
-            sparsity: Sparsity::new(share).unwrap(),
-        };
-        let metaparameters = Metaparameters {
-            learning_rate: 0.1,
-            momentum: None,
-            decay_steps: None,
-            end_factor: None,
-        };
         let records = cells.iter().filter_map(|&(batch_size, share, outcome, steps)| {
-            Some(Record {
-                cell: cell(batch_size, share),
-                trial: 0,
-                metaparameters,
-                outcome: outcome?,
-                steps: Steps(steps),
-                seconds: 0.0,
-                observations: Vec::new(),
-            })
+            Some(record(cell(batch_size, share), 0, outcome?, steps))
         });
+        let records: Vec<Record> = records.collect();
         let plan: Vec<Cell> = cells.iter().map(|&(b, share, ..)| cell(b, share)).collect();
-        summarize(&plan, 1, &records.collect::<Vec<_>>())
+        summarize(&facts(&[0.02], 1), &plan, &records)
     }
 
     #[test]

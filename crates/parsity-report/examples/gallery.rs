@@ -6,7 +6,7 @@ mod specimen;
 
 use parsity_analysis::Standing;
 use parsity_report::{steps_list, steps_matrix, write_report};
-use specimen::{facts, running, study, theory};
+use specimen::{facts, running, study, theory, with_looser_goal};
 use std::error::Error;
 use std::path::Path;
 
@@ -28,9 +28,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("waiting", study(all, &usual, |_, _| Standing::Open(None))),
         ("empty", Vec::new()),
     ];
-    for (name, summaries) in studies {
-        let folder = Path::new(&folder).join(name);
-        write_report(&folder, &facts(name), &summaries)?;
+    let two_goals = with_looser_goal("two-goals", &studies[0].1);
+    let studies = studies.map(|(name, summaries)| (facts(name), summaries));
+    for (facts, summaries) in studies.into_iter().chain([two_goals]) {
+        let folder = Path::new(&folder).join(&facts.name);
+        write_report(&folder, &facts, &summaries)?;
         std::fs::write(folder.join("matrix.txt"), steps_matrix(&summaries, false))?;
         std::fs::write(folder.join("list.txt"), steps_list(&summaries, true))?;
     }

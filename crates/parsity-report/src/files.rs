@@ -4,7 +4,7 @@ use crate::png::png;
 use crate::scaling::draw_scaling;
 use crate::svg::svg;
 use crate::table::steps_csv;
-use parsity_analysis::{CellSummary, Scaling};
+use parsity_analysis::{CellSummary, Scaling, by_goal};
 use parsity_study::StudyFacts;
 use std::fs;
 use std::io::{self, Write};
@@ -40,19 +40,26 @@ pub enum ReportError {
 }
 
 /// Writes `scaling.svg`, `scaling.png` and `steps-to-result.csv` into `folder`, which is made
-/// if it is missing, and returns their paths. Files that were there before are replaced as
-/// a whole or not at all.
+/// if it is missing, and returns their paths. A study with several goals has a figure for
+/// each, such as `scaling-0.14.svg`. Files that were there before are replaced as a whole or
+/// not at all.
 pub fn write_report(
     folder: &Path,
     facts: &StudyFacts,
     summaries: &[CellSummary],
 ) -> Result<Vec<PathBuf>, ReportError> {
-    let figure = draw_scaling(facts, &Scaling::of(summaries));
-    let files = [
-        ("scaling.svg", svg(&figure).into_bytes()),
-        ("scaling.png", png(&figure)),
-        ("steps-to-result.csv", steps_csv(summaries).into_bytes()),
-    ];
+    let mut files = Vec::new();
+    for &goal in &facts.goal_errors {
+        let name = match facts.goal_errors.len() {
+            1 => "scaling".to_owned(),
+            _ => format!("scaling-{goal}"),
+        };
+        let cells = by_goal(summaries).find(|(of, _)| *of == goal).map_or(&[][..], |(_, it)| it);
+        let figure = draw_scaling(facts, goal, &Scaling::of(cells));
+        files.push((format!("{name}.svg"), svg(&figure).into_bytes()));
+        files.push((format!("{name}.png"), png(&figure)));
+    }
+    files.push(("steps-to-result.csv".to_owned(), steps_csv(summaries).into_bytes()));
     fs::create_dir_all(folder)
         .map_err(|source| ReportError::Folder { path: folder.to_owned(), source })?;
     let written = files.into_iter().map(|(name, bytes)| {

@@ -8,10 +8,10 @@ use crate::figure::{
 use crate::numerals::grouped;
 use crate::palette::{GREY, rank_shape, sparsity_colour};
 use parsity_analysis::{Curve, PerfectScaling, Scaling, Standing};
-use parsity_study::{BatchSize, StudyFacts};
+use parsity_study::{BatchSize, ErrorRate, Steps, StudyFacts};
 
-/// The scaling figure of a study.
-pub fn draw_scaling(facts: &StudyFacts, scaling: &Scaling) -> Figure {
+/// The scaling figure of a study, for the goal that `scaling` is about.
+pub fn draw_scaling(facts: &StudyFacts, goal: ErrorRate, scaling: &Scaling) -> Figure {
     let above = above(facts, scaling);
     let x = batch_axis(scaling);
     let y = steps_axis(facts, scaling, above.is_some());
@@ -23,7 +23,7 @@ pub fn draw_scaling(facts: &StudyFacts, scaling: &Scaling) -> Figure {
     let legend = legend(scaling, &series, above.is_some());
     let remark = nothing.then(|| "No trial has reached the goal yet".to_owned());
     Figure {
-        title: format!("Training steps to reach an error of {}", facts.goal_error),
+        title: format!("Training steps to reach an error of {goal}"),
         facts: vec![workload(facts), protocol(facts)],
         description: describe(facts, scaling),
         panel: Panel { x, y, series, above, remark },
@@ -59,7 +59,7 @@ fn steps_axis(facts: &StudyFacts, scaling: &Scaling, above: bool) -> Axis {
     });
     let (least, most) = match (steps.clone().min(), steps.max()) {
         (Some(least), Some(most)) => (least, most),
-        _ => (facts.check_every.0.max(1), facts.step_budget.0.max(1)),
+        _ => (finest_interval(facts).0.max(1), facts.step_budget.0.max(1)),
     };
     // A little air keeps marks off the edges.
     const AIR: f64 = 0.2;
@@ -79,6 +79,11 @@ fn steps_axis(facts: &StudyFacts, scaling: &Scaling, above: bool) -> Axis {
         range,
         ticks: ticks.filter(|tick| tick.value <= range.1).collect(),
     }
+}
+
+/// The fewest steps that any cell could need.
+fn finest_interval(facts: &StudyFacts) -> Steps {
+    facts.check_every.ranges().iter().map(|range| range.steps).min().unwrap_or_default()
 }
 
 /// The part of the perfect-scaling line that lies in the panel, if there is a part.

@@ -5,34 +5,59 @@
 
 use crate::numerals::{grouped, significant};
 use comfy_table::{Attribute, Cell, CellAlignment, Color, LineStyle, Table, TableStyle};
-use parsity_analysis::{CellSummary, Standing};
+use parsity_analysis::{CellSummary, Standing, by_goal, tightest};
 use parsity_study::{BatchSize, Outcome, Sparsity};
 use std::collections::BTreeSet;
 
-/// All summaries as CSV, one row per cell. What is not known, or not used, is empty; a cell
-/// without steps-to-result whose counts add up to its trials did not reach the goal.
+/// All summaries as CSV, one row per goal and cell. What is not known, or not used, is empty;
+/// a cell without steps-to-result whose counts add up to its trials did not reach the goal.
 pub fn steps_csv(summaries: &[CellSummary]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let outcomes = Outcome::ALL.map(Outcome::name);
-    let fixed = ["batch_size", "sparsity", "steps_to_result", "best_so_far", "best_trial"];
-    let header = fixed.iter().chain(&METAPARAMETERS).chain(&outcomes).chain(&["trials"]);
+    let cell = ["batch_size", "sparsity", "goal_error"];
+    let answer = ["steps_to_result", "above", "best_so_far", "best_trial"];
+    let header = cell.iter().chain(&answer).chain(&METAPARAMETERS).chain(&outcomes);
+    let header = header.chain(&["trials", "exhaustive"]);
     writer.write_record(header).expect("memory takes all rows");
     for summary in summaries {
         let mut row = vec![summary.batch_size.to_string(), summary.sparsity.share().to_string()];
+        row.push(summary.goal_error.to_string());
         row.push(text_of(summary.steps_to_result));
+        row.push(text_of(summary.above));
         row.push(text_of(summary.best_so_far));
         row.push(text_of(summary.best_trial));
         row.extend(metaparameters(summary).map(text_of));
         row.extend(Outcome::ALL.map(|outcome| summary.count(outcome).to_string()));
         row.push(summary.trials.to_string());
+        row.push(summary.exhaustive.to_string());
         writer.write_record(row).expect("memory takes all rows");
     }
     let bytes = writer.into_inner().expect("memory takes all rows");
     String::from_utf8(bytes).expect("the rows are text")
 }
 
-/// Steps-to-result as a matrix: a row per batch size, a column per sparsity.
+/// Steps-to-result as a matrix: a row per batch size, a column per sparsity. Several goals
+/// have a matrix each.
 pub fn steps_matrix(summaries: &[CellSummary], colour: bool) -> String {
+    const CAPTION: &str = " Steps-to-result by batch size and sparsity";
+    let matrices: Vec<String> = if has_several_goals(summaries) {
+        let goals = by_goal(summaries);
+        let captioned = goals.map(|(goal, cells)| {
+            format!("{CAPTION}, goal error {goal}\n{}", matrix(cells, colour).trim_fmt())
+        });
+        captioned.collect()
+    } else {
+        vec![format!("{CAPTION}\n{}", matrix(summaries, colour).trim_fmt())]
+    };
+    with_lines(matrices.join("\n\n"), &meanings(summaries))
+}
+
+fn has_several_goals(summaries: &[CellSummary]) -> bool {
+    by_goal(summaries).count() > 1
+}
+
+/// The matrix of one goal.
+fn matrix(summaries: &[CellSummary], colour: bool) -> Table {
     let sizes: BTreeSet<BatchSize> = summaries.iter().map(|it| it.batch_size).collect();
     let sparsities: BTreeSet<Sparsity> = summaries.iter().map(|it| it.sparsity).collect();
     let headings = sparsities.iter().map(Sparsity::to_string);
@@ -47,12 +72,11 @@ pub fn steps_matrix(summaries: &[CellSummary], colour: bool) -> String {
         }));
         table.add_row(row);
     }
-    let caption = " Steps-to-result by batch size and sparsity";
-    format!("{caption}\n{}", finish(&table, &meanings(summaries)))
+    table
 }
 
 /// Every cell with the outcomes of its trials and the metaparameters of its best trial.
-/// Metaparameters and outcomes that never occur have no column.
+/// Metaparameters and outcomes that never occur have no column, and neither has a single goal.
 pub fn steps_list(summaries: &[CellSummary], colour: bool) -> String {
     let used: Vec<usize> = (0..METAPARAMETERS.len())
         .filter(|&index| summaries.iter().any(|it| metaparameters(it)[index].is_some()))
@@ -61,24 +85,30 @@ pub fn steps_list(summaries: &[CellSummary], colour: bool) -> String {
         .into_iter()
         .filter(|&outcome| summaries.iter().any(|it| it.count(outcome) > 0))
         .collect();
-    let headings = ["batch size", "sparsity", "steps-to-result", "best trial"].into_iter();
+    let several = has_several_goals(summaries);
+    let headings = several.then_some("goal error").into_iter();
+    let headings =
+        headings.chain(["batch size", "sparsity", "steps-to-result", "interval", "best trial"]);
     let headings = headings.chain(used.iter().map(|&index| METAPARAMETERS[index])).chain(["done"]);
     let headings = headings.chain(outcomes.iter().map(|outcome| outcome.name()));
     let mut table = ruled_table(headings.map(|heading| heading.replace('_', " ")), 0, colour);
     for summary in summaries {
-        let mut row = vec![
+        let mut row = Vec::from_iter(several.then(|| Cell::new(summary.goal_error)));
+        row.extend([
             Cell::new(grouped(u64::from(summary.batch_size.0))),
             Cell::new(summary.sparsity),
             standing_cell(summary.standing()),
+            Cell::new(text_of(interval(summary))),
             Cell::new(text_of(summary.best_trial)),
-        ];
+        ]);
         let values = metaparameters(summary);
         row.extend(used.iter().map(|&index| Cell::new(text_of(values[index].map(significant)))));
         row.push(Cell::new(format!("{}/{}", summary.done(), summary.trials)));
         row.extend(outcomes.iter().map(|&outcome| outcome_cell(outcome, summary.count(outcome))));
         table.add_row(row);
     }
-    finish(&table, &meanings(summaries))
+    let lines = meanings(summaries).into_iter().chain(protocol(summaries));
+    with_lines(table.trim_fmt(), &lines.collect::<Vec<_>>())
 }
 
 /// The names of the metaparameters, in the order of the search.
@@ -93,6 +123,12 @@ fn metaparameters(summary: &CellSummary) -> [Option<f64>; 4] {
         best.and_then(|best| best.decay_steps).map(|steps| steps.0 as f64),
         best.and_then(|best| best.end_factor),
     ]
+}
+
+/// The steps among which the goal was reached: `(768, 784]`.
+fn interval(summary: &CellSummary) -> Option<String> {
+    let (above, steps) = (summary.above?, summary.steps_to_result?);
+    Some(format!("({}, {}]", grouped(above.0), grouped(steps.0)))
 }
 
 fn text_of(value: Option<impl ToString>) -> String {
@@ -132,7 +168,7 @@ fn meanings(summaries: &[CellSummary]) -> Vec<String> {
     if any(|standing| standing == Standing::NotReached) {
         lines.push("– no trial reached the goal within the step budget".to_owned());
     }
-    let failed: u32 = summaries.iter().map(|it| it.failed).sum();
+    let failed: u32 = tightest(summaries).iter().map(|it| it.failed).sum();
     if failed > 0 {
         let trials = if failed == 1 { "trial" } else { "trials" };
         lines.push(format!(
@@ -141,6 +177,24 @@ fn meanings(summaries: &[CellSummary]) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// How far the trials were trained, if any is done: what their outcomes mean depends on it.
+fn protocol(summaries: &[CellSummary]) -> Option<String> {
+    let sum = |part: fn(&CellSummary) -> u32| -> u64 {
+        tightest(summaries).iter().map(|it| u64::from(part(it))).sum()
+    };
+    let (exhaustive, done) = (sum(|it| it.exhaustive), sum(CellSummary::done));
+    match exhaustive {
+        _ if done == 0 => None,
+        0 => Some("raced: trials stop when they can no longer be the best".to_owned()),
+        all if all == done => Some("exhaustive: trials are trained to their own end".to_owned()),
+        some => Some(format!(
+            "raced, but {} of {} trials were trained to their own end",
+            grouped(some),
+            grouped(done)
+        )),
+    }
 }
 
 /// No lines but one under the header.
@@ -166,10 +220,8 @@ pub fn ruled_table(headings: impl Iterator<Item = String>, words: usize, colour:
     table
 }
 
-fn finish(table: &Table, meanings: &[String]) -> String {
-    let mut text = format!("{}\n", table.trim_fmt());
-    for line in meanings {
-        text.push_str(&format!(" {line}\n"));
-    }
-    text
+/// A text with lines of remarks under it.
+fn with_lines(text: String, lines: &[String]) -> String {
+    let lines = lines.iter().map(|line| format!(" {line}\n"));
+    format!("{text}\n{}", lines.collect::<String>())
 }

@@ -6,6 +6,7 @@
 
 use crate::file::StudyFile;
 use crate::model::{self, ModelFile};
+use crate::record::Protocol;
 use crate::search::{RangeKeys, SearchKeys, Space};
 use crate::study::Study;
 use crate::workload::Optimizer::{Momentum, Nesterov, Sgd};
@@ -28,7 +29,8 @@ struct Family {
     title: &'static str,
     dataset: &'static str,
     model: &'static str,
-    goal_error: f64,
+    /// From the loosest to the tightest.
+    goal_errors: &'static [f64],
     step_budget: u32,
     check_every: u32,
     /// Powers of two: the exponents of the smallest and the largest batch size.
@@ -42,7 +44,7 @@ const MNIST: Family = Family {
     title: "MNIST",
     dataset: "mnist",
     model: "simple-cnn",
-    goal_error: 0.02,
+    goal_errors: &[0.02],
     step_budget: 40_000,
     check_every: 16,
     batch_exponents: [1, 14],
@@ -50,14 +52,19 @@ const MNIST: Family = Family {
     search: SearchKeys { learning_rate: None, momentum: None, decay_steps: None, end_factor: None },
 };
 
-const FASHION_MNIST: Family =
-    Family { title: "Fashion-MNIST", dataset: "fashion-mnist", goal_error: 0.12, ..MNIST };
+/// Two published figures from one set of trainings.
+const FASHION_MNIST: Family = Family {
+    title: "Fashion-MNIST",
+    dataset: "fashion-mnist",
+    goal_errors: &[0.14, 0.12],
+    ..MNIST
+};
 
 const CIFAR10: Family = Family {
     title: "CIFAR-10",
     dataset: "cifar10",
     model: "resnet-8",
-    goal_error: 0.4,
+    goal_errors: &[0.4],
     step_budget: 100_000,
     check_every: 32,
     ..MNIST
@@ -70,7 +77,7 @@ const QUICKSTART: Family = Family {
     title: "a small set of generated glyphs",
     dataset: "glyphs-small",
     model: "mini-cnn",
-    goal_error: 0.1,
+    goal_errors: &[0.1],
     step_budget: 2_000,
     check_every: 4,
     batch_exponents: [3, 10],
@@ -137,18 +144,21 @@ pub fn study(name: &str) -> Option<Study> {
 impl BuiltIn {
     /// What it is, in one line.
     pub fn summary(&self) -> String {
-        let Family { title, model, goal_error, .. } = self.family;
+        let Family { title, model, goal_errors, .. } = self.family;
         let schedule = match self.schedule {
             Constant => "",
             LinearDecay => " and linear decay",
         };
-        format!("{title}: {model} with {}{schedule}, to an error of {goal_error}", self.optimizer)
+        let goals: Vec<String> = goal_errors.iter().map(f64::to_string).collect();
+        let goals = goals.join(" and ");
+        format!("{title}: {model} with {}{schedule}, to an error of {goals}", self.optimizer)
     }
 
     /// Its study file, with comments.
     pub fn text(&self) -> String {
         let BuiltIn { name, optimizer, schedule, family } = self;
-        let Family { dataset, model, goal_error, step_budget, check_every, trials, .. } = family;
+        let Family { dataset, model, step_budget, check_every, trials, .. } = family;
+        let goals = family.goals();
         let [smallest, largest] = family.batch_exponents;
         let batch_sizes: Vec<u32> = (smallest..=largest).map(|exponent| 1 << exponent).collect();
         let ranges: String = Space::new(*optimizer, *schedule, &family.search)
@@ -171,11 +181,11 @@ optimizer = "{optimizer}"
 # constant or linear-decay.
 schedule = "{schedule}"
 
-# A trial is complete at the first goal check with at most this validation error ...
-goal_error = {goal_error}
+{goals}
 # ... and incomplete after this many training steps.
 step_budget = {step_budget}
-# Training steps between goal checks.
+# Training steps between goal checks. By batch size, each range up to the next one:
+# [{{ from_batch_size = 2, steps = 16 }}, {{ from_batch_size = 1024, steps = 4 }}]
 check_every = {check_every}
 
 # Each batch size with each sparsity (share of parameters pruned before training) is a
@@ -183,6 +193,9 @@ check_every = {check_every}
 batch_sizes = {batch_sizes:?}
 sparsities = {SPARSITIES:?}
 trials = {trials}
+# racing: a trial stops when it can no longer be the best of its cell, and a goal check when
+# its verdict is certain. exhaustive: neither stops early. The steps-to-result are the same.
+protocol = "{protocol}"
 
 # The validation split and the order of examples, the same in all trials.
 data_seed = 0
@@ -198,6 +211,25 @@ biases = true
 [search]
 {ranges}"#,
             summary = self.summary(),
+            protocol = Protocol::default(),
         )
+    }
+}
+
+impl Family {
+    /// Its goals as a study file says them, and how the file would say it otherwise.
+    fn goals(&self) -> String {
+        match self.goal_errors {
+            [goal] => format!(
+                "# A trial is complete at the first goal check with at most this validation error\n\
+                 # (for several goals from the same trainings: goal_errors = [...]) ...\n\
+                 goal_error = {goal}"
+            ),
+            goals => format!(
+                "# Each goal is reached at the first goal check with at most that validation error; a\n\
+                 # trial is complete at the tightest (for a single goal: goal_error = ...) ...\n\
+                 goal_errors = {goals:?}"
+            ),
+        }
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! Apart from the keys themselves, so that what is allowed can be read in one place.
 
+use crate::checks::CheckKeys;
 use crate::error::Problem;
 use crate::file::StudyFile;
 use crate::search::{Range, Scale, Space};
-use crate::units::{BatchSize, Sparsity};
+use crate::units::{BatchSize, Sparsity, Steps};
 use crate::workload::Schedule;
 use std::fmt::Display;
 
@@ -24,18 +25,54 @@ pub(crate) fn check(file: &StudyFile) -> Result<(), Problem> {
             return Err(out_of_range(key, "\"\"", "a name or a path"));
         }
     }
-    check_share("goal_error", file.goal_error.0)?;
+    check_goals(file)?;
     check_count("step_budget", file.step_budget.0, LARGEST_BUDGET)?;
-    check_count("check_every", file.check_every.0, LARGEST_BUDGET)?;
-    if file.step_budget < file.check_every {
-        let (step_budget, check_every) = (file.step_budget, file.check_every);
-        return Err(Problem::NeverChecked { step_budget, check_every });
-    }
+    check_intervals(&file.check_every)?;
+    check_budget(file.step_budget, &file.check_every)?;
     check_batch_sizes(&file.batch_sizes)?;
     check_sparsities(&file.sparsities)?;
     check_trials(file.trials)?;
     check_share("validation_share", file.validation_share)?;
     check_search(file)
+}
+
+/// Goals: in one of two ways, and in descending order.
+fn check_goals(file: &StudyFile) -> Result<(), Problem> {
+    match (file.goal_error, &file.goal_errors) {
+        (None, None) => Err(Problem::NoGoal),
+        (Some(_), Some(_)) => Err(Problem::GoalsTwice),
+        (Some(goal), None) => check_share("goal_error", goal.0),
+        (None, Some(goals)) => {
+            goals.iter().try_for_each(|goal| check_share("goal_errors", goal.0))?;
+            check_grid("goal_errors", "goal error", goals, |goal| goal.to_string())
+        }
+    }
+}
+
+/// Check intervals: at least one, none of them empty, and one for each batch size.
+pub(crate) fn check_intervals(keys: &CheckKeys) -> Result<(), Problem> {
+    let ranges = match keys {
+        CheckKeys::Always(steps) => return check_count("check_every", steps.0, LARGEST_BUDGET),
+        CheckKeys::ByBatchSize(ranges) => ranges,
+    };
+    for range in ranges {
+        let from = u64::from(range.from_batch_size.0);
+        check_count("check_every.from_batch_size", from, u64::from(LARGEST_BATCH))?;
+        check_count("check_every.steps", range.steps.0, LARGEST_BUDGET)?;
+    }
+    let mut begins: Vec<BatchSize> = ranges.iter().map(|range| range.from_batch_size).collect();
+    begins.sort_unstable();
+    check_grid("check_every", "range", &begins, |from| format!("from_batch_size {from}"))
+}
+
+/// A budget with room for a goal check at every batch size.
+fn check_budget(step_budget: Steps, keys: &CheckKeys) -> Result<(), Problem> {
+    match keys.ranges().iter().map(|range| range.steps).max() {
+        Some(check_every) if check_every > step_budget => {
+            Err(Problem::NeverChecked { step_budget, check_every })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Trials: at least one, and no more than could ever be meant.

@@ -91,6 +91,12 @@ pub enum Problem {
         /// The key.
         key: String,
     },
+    /// Neither of the two keys for goals.
+    #[error("missing key `goal_error`: it has no default, so add it, or a list `goal_errors`")]
+    NoGoal,
+    /// Both keys for goals.
+    #[error("`goal_errors` is given, but so is `goal_error`: keep the one or the other")]
+    GoalsTwice,
     /// A value outside of what its key allows.
     #[error("`{key}` is {found}: expected {expected}")]
     OutOfRange {
@@ -109,7 +115,7 @@ pub enum Problem {
         /// What the list is made of.
         element: &'static str,
     },
-    /// The same value twice in a grid.
+    /// The same value twice in a list.
     #[error("`{key}` holds {found} twice: expected each value once")]
     Duplicate {
         /// The key.
@@ -145,7 +151,7 @@ pub enum Problem {
     NeverChecked {
         /// The step budget.
         step_budget: Steps,
-        /// The check interval.
+        /// The check interval, or the longest one.
         check_every: Steps,
     },
     /// A name with characters that do not belong into names.
@@ -187,8 +193,9 @@ impl Problem {
             | Problem::BadName { key, .. } => Some(key),
             Problem::UnknownKey { found, .. } => Some(found),
             Problem::NeverChecked { .. } => Some("step_budget"),
+            Problem::GoalsTwice => Some("goal_errors"),
             Problem::SameName { .. } => Some("name"),
-            Problem::Syntax { .. } | Problem::NoClassifier { .. } => None,
+            Problem::Syntax { .. } | Problem::NoGoal | Problem::NoClassifier { .. } => None,
         }
     }
 }

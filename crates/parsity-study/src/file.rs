@@ -5,7 +5,9 @@
 //! read.
 
 use crate::check::check;
+use crate::checks::CheckKeys;
 use crate::error::StudyError;
+use crate::record::Protocol;
 use crate::search::SearchKeys;
 use crate::source::Source;
 use crate::units::{BatchSize, ErrorRate, Sparsity, Steps};
@@ -18,6 +20,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Parsity study")]
+#[schemars(extend("oneOf" = [{ "required": ["goal_error"] }, { "required": ["goal_errors"] }]))]
 pub struct StudyFile {
     /// The name of the study: letters, digits, `-`, `_` and `.`.
     pub name: String,
@@ -31,15 +34,20 @@ pub struct StudyFile {
     #[serde(default)]
     pub schedule: Schedule,
     /// The share of wrongly classified validation examples at or below which a trial is
-    /// complete; above 0, below 1.
+    /// complete; above 0, below 1. For several goals, give `goal_errors` instead.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     #[schemars(with = "f64")]
-    pub goal_error: ErrorRate,
+    pub goal_error: Option<ErrorRate>,
+    /// Several goals that the same trials are trained for; at the tightest, a trial is
+    /// complete. For a single goal, `goal_error` does.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(with = "Vec<f64>", length(min = 1))]
+    pub goal_errors: Option<Vec<ErrorRate>>,
     /// The training steps after which a trial without the goal is incomplete.
     #[schemars(with = "u64", range(min = 1))]
     pub step_budget: Steps,
-    /// The training steps between goal checks.
-    #[schemars(with = "u64", range(min = 1))]
-    pub check_every: Steps,
+    /// The training steps between goal checks: a number, or a list of ranges by batch size.
+    pub check_every: CheckKeys,
     /// The batch sizes of the grid.
     #[schemars(with = "Vec<u32>")]
     pub batch_sizes: Vec<BatchSize>,
@@ -50,6 +58,9 @@ pub struct StudyFile {
     /// How many trials each cell has.
     #[schemars(range(min = 1))]
     pub trials: u32,
+    /// How far the trials of a cell are trained. Default: racing.
+    #[serde(default)]
+    pub protocol: Protocol,
     /// The seed of the validation split and of the order of examples. Default: 0.
     #[serde(default)]
     pub data_seed: u64,
@@ -70,16 +81,24 @@ fn tenth() -> f64 {
 }
 
 impl StudyFile {
-    /// The study file `text`, checked, with its grid in ascending order; `file` is its
-    /// name in messages.
+    /// The study file `text`, checked, with its lists in order; `file` is its name in
+    /// messages.
     pub fn parse(file: &str, text: &str) -> Result<Self, StudyError> {
         let source = Source { file, text };
         let root = source.table()?;
         let mut study: StudyFile = source.read(&root)?;
-        study.batch_sizes.sort_unstable();
-        study.sparsities.sort_unstable();
+        study.sort();
         check(&study).map_err(|problem| source.error_within(&root, problem))?;
         Ok(study)
+    }
+
+    /// Puts the grid in ascending order, and goals from the loosest to the tightest.
+    pub(crate) fn sort(&mut self) {
+        self.batch_sizes.sort_unstable();
+        self.sparsities.sort_unstable();
+        if let Some(goals) = &mut self.goal_errors {
+            goals.sort_by(|a, b| b.0.total_cmp(&a.0));
+        }
     }
 }
 

@@ -57,7 +57,8 @@ impl Trial {
     /// All that can change its numbers, as text.
     pub fn canonical(&self) -> String {
         let Cell { batch_size, sparsity } = self.cell;
-        let mut text = format!("parsity trial 1\n{}", self.workload.canonical());
+        let check_every = self.workload.check_every.at(batch_size);
+        let mut text = format!("parsity trial 1\n{}", self.workload.canonical(&check_every));
         text += &format!("batch_size = {batch_size}\nsparsity = {}\n", sparsity.share());
         // A dense trial is the same whatever the pruning would be.
         if sparsity != Sparsity::DENSE {
@@ -72,6 +73,19 @@ impl Trial {
         text += &line("momentum", momentum.map(|value| value.to_string()));
         text += &line("decay_steps", decay_steps.map(|value| value.to_string()));
         text + &line("end_factor", end_factor.map(|value| value.to_string()))
+    }
+
+    /// A hash of all that its saliencies follow from, if `fingerprint` is that of the data
+    /// set: the same in every cell, and under every optimizer.
+    pub fn start(&self, fingerprint: &str) -> String {
+        let text = format!(
+            "parsity start 1\nfingerprint = {fingerprint}\n{}validation_share = {}\n{}seed = {}\n",
+            self.workload.canonical_model(),
+            self.workload.validation_share,
+            self.pruning.canonical(),
+            self.seed(),
+        );
+        Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Its id: the same trial has the same id in every study and on every machine.

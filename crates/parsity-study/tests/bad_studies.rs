@@ -60,7 +60,7 @@ fn an_unknown_key_names_the_nearest_known_one_or_all() {
         (
             "trials",
             "lr",
-            "study.toml:11:1: unknown key `lr`: expected one of `name`, `dataset`, `model`, `optimizer`, `schedule`, `goal_error`, `step_budget`, `check_every`, `batch_sizes`, `sparsities`, `trials`, `data_seed`, `validation_share`, `pruning`, `search`",
+            "study.toml:11:1: unknown key `lr`: expected one of `name`, `dataset`, `model`, `optimizer`, `schedule`, `goal_error`, `goal_errors`, `step_budget`, `check_every`, `batch_sizes`, `sparsities`, `trials`, `protocol`, `data_seed`, `validation_share`, `pruning`, `search`",
         ),
         (
             "data_seed = 0",
@@ -70,7 +70,7 @@ fn an_unknown_key_names_the_nearest_known_one_or_all() {
         (
             "data_seed = 0",
             "\"momentum`\" = 1",
-            "study.toml:12:1: unknown key `momentum``: expected one of `name`, `dataset`, `model`, `optimizer`, `schedule`, `goal_error`, `step_budget`, `check_every`, `batch_sizes`, `sparsities`, `trials`, `data_seed`, `validation_share`, `pruning`, `search`",
+            "study.toml:12:1: unknown key `momentum``: expected one of `name`, `dataset`, `model`, `optimizer`, `schedule`, `goal_error`, `goal_errors`, `step_budget`, `check_every`, `batch_sizes`, `sparsities`, `trials`, `protocol`, `data_seed`, `validation_share`, `pruning`, `search`",
         ),
     ]);
     assert_eq!(
@@ -109,6 +109,16 @@ fn an_unknown_word_names_the_nearest_choice_or_all() {
             "data_seed = 0",
             "pruning.method = \"snap\"",
             "study.toml:12:18: `pruning.method`: unknown word `snap`: did you mean `snip`?",
+        ),
+        (
+            "data_seed = 0",
+            "protocol = \"raicing\"",
+            "study.toml:12:12: `protocol`: unknown word `raicing`: did you mean `racing`?",
+        ),
+        (
+            "data_seed = 0",
+            "protocol = \"full\"",
+            "study.toml:12:12: `protocol`: unknown word `full`: expected one of `racing`, `exhaustive`",
         ),
     ]);
     assert_eq!(
@@ -155,7 +165,7 @@ fn a_wrong_type_names_key_found_and_expected() {
         (
             "16",
             "-16",
-            "study.toml:8:15: `check_every`: invalid value: integer `-16`, expected a whole number, at least 0",
+            "study.toml:8:15: `check_every`: invalid value: integer `-16`, expected a number of steps or a list of ranges",
         ),
         (
             "[2, 4]",

@@ -3,8 +3,8 @@
 use parsity_study::builtin;
 use parsity_study::model::{self, BUILTIN_NAMES};
 use parsity_study::{
-    BatchSize, Cell, Difference, Layer, ModelFile, Optimizer, Padding, Plan, PruningMethod,
-    Schedule, Sparsity, Steps, Study, StudyError, StudyFile, Trial, schema,
+    BatchSize, Cell, CheckEvery, Difference, Layer, ModelFile, Optimizer, Padding, Plan, Protocol,
+    PruningMethod, Schedule, Sparsity, Steps, Study, StudyError, StudyFile, Trial, schema,
 };
 
 fn study(name: &str) -> Study {
@@ -47,21 +47,22 @@ fn every_built_in_study_reads_back_as_its_workload() {
 
 #[test]
 fn the_published_studies_have_the_published_numbers() {
-    let table = [
-        ("mnist-sgd", "simple-cnn", 0.02, 40_000, 16),
-        ("fashion-mnist-nesterov", "simple-cnn", 0.12, 40_000, 16),
-        ("cifar10-momentum-linear", "resnet-8", 0.4, 100_000, 32),
-        ("cifar10-sgd-constant", "resnet-8", 0.4, 100_000, 32),
-        ("glyphs-momentum", "simple-cnn", 0.02, 40_000, 16),
+    let table: [(_, _, &[f64], _, _); 5] = [
+        ("mnist-sgd", "simple-cnn", &[0.02], 40_000, 16),
+        ("fashion-mnist-nesterov", "simple-cnn", &[0.14, 0.12], 40_000, 16),
+        ("cifar10-momentum-linear", "resnet-8", &[0.4], 100_000, 32),
+        ("cifar10-sgd-constant", "resnet-8", &[0.4], 100_000, 32),
+        ("glyphs-momentum", "simple-cnn", &[0.02], 40_000, 16),
     ];
-    for (name, model, goal_error, step_budget, check_every) in table {
+    for (name, model, goal_errors, step_budget, check_every) in table {
         let study = study(name);
         let workload = study.workload();
         assert_eq!(workload.model, built_in_model(model), "{name}");
-        assert_eq!(workload.goal_error.0, goal_error, "{name}");
+        let goals: Vec<f64> = workload.goal_errors.iter().map(|goal| goal.0).collect();
+        assert_eq!(goals, goal_errors, "{name}");
         assert_eq!(workload.step_budget, Steps(step_budget), "{name}");
-        assert_eq!(workload.check_every, Steps(check_every), "{name}");
-        assert_eq!(study.trials(), 100);
+        assert_eq!(workload.check_every, CheckEvery::always(Steps(check_every)), "{name}");
+        assert_eq!((study.trials(), study.protocol()), (100, Protocol::Racing));
         let batch_sizes: Vec<u32> = study.batch_sizes().iter().map(|size| size.0).collect();
         assert_eq!(batch_sizes, (1..=14).map(|power| 1 << power).collect::<Vec<u32>>());
         let sparsities: Vec<f64> = study.sparsities().iter().map(|s| s.share()).collect();
@@ -217,7 +218,7 @@ fn trial_ids_are_frozen() {
     for (name, cell, index, id) in [
         ("mnist-sgd", cell(2, 0.0), 0, "5a1a4c4cd769a255dbec413866dd65aa"),
         ("mnist-sgd", cell(16_384, 0.5), 99, "d61e27cb3e79e718b60dc1a300ed808b"),
-        ("fashion-mnist-nesterov", cell(128, 0.7), 17, "49dbc58323abcaa06dd98d498e0e4b50"),
+        ("fashion-mnist-nesterov", cell(128, 0.7), 17, "44697f54b61a5123abe5b92143c3d9f6"),
         ("cifar10-momentum-linear", cell(64, 0.9), 1, "ceba11be99329c5bba262fef3792ba64"),
         ("cifar10-momentum-linear", cell(64, 0.0), 1, "4b8bc26a767ff77e6695e987f9345a49"),
         ("glyphs-momentum", cell(1024, 0.9), 42, "fd664abb9919a20a26bac708e38fa159"),
@@ -251,6 +252,7 @@ fn whatever_changes_the_numbers_changes_the_id() {
         ("optimizer = \"momentum\"", "optimizer = \"nesterov\""),
         ("schedule = \"constant\"", "schedule = \"linear-decay\""),
         ("goal_error = 0.02", "goal_error = 0.03"),
+        ("goal_error = 0.02", "goal_errors = [0.02, 0.03]"),
         ("step_budget = 40000", "step_budget = 40001"),
         ("check_every = 16", "check_every = 17"),
         ("data_seed = 0", "data_seed = 1"),
@@ -263,9 +265,13 @@ fn whatever_changes_the_numbers_changes_the_id() {
         assert_ne!(id(&changed), id(&original), "{to}");
         assert_ne!(changed.canonical(), original.canonical(), "{to}");
     }
-    for (from, to) in
-        [("name = \"glyphs-momentum\"", "name = \"mine\""), ("trials = 100", "trials = 9")]
-    {
+    for (from, to) in [
+        ("name = \"glyphs-momentum\"", "name = \"mine\""),
+        ("trials = 100", "trials = 9"),
+        ("protocol = \"racing\"", "protocol = \"exhaustive\""),
+        ("goal_error = 0.02", "goal_errors = [0.02]"),
+        ("check_every = 16", "check_every = [{ from_batch_size = 2, steps = 16 }]"),
+    ] {
         let changed = changed("glyphs-momentum", from, to);
         assert_eq!(id(&changed), id(&original), "{to}");
         assert_eq!(changed.canonical(), original.canonical(), "{to}");
@@ -348,7 +354,7 @@ fn a_plan_counts_what_a_study_costs_at_most() {
 #[test]
 fn the_last_steps_of_a_budget_that_no_check_follows_have_no_check() {
     let study = changed("mnist-sgd", "check_every = 16", "check_every = 39999");
-    assert_eq!(study.workload().checks_at_most(), 1);
+    assert_eq!(study.workload().checks_at_most(BatchSize(8)), 1);
 }
 
 #[test]
@@ -357,7 +363,7 @@ fn a_plan_is_promised_as_json() {
     let study = study.with_batch_sizes(&[BatchSize(8)]).expect("correct");
     let study = study.with_sparsities(&[Sparsity::new(0.5).expect("ok")]).expect("correct");
     let budget = study.workload().step_budget.0;
-    let checks = 2 * study.workload().checks_at_most();
+    let checks = 2 * study.workload().checks_at_most(BatchSize(8));
     let json = serde_json::to_value(Plan::new(&study)).expect("JSON");
     assert_eq!(
         json,
@@ -384,7 +390,7 @@ fn the_schema_describes_every_key_of_a_study_file() {
         let described = properties[key]["description"].as_str();
         assert!(described.is_some_and(|text| !text.is_empty()), "{key}: {}", properties[key]);
     }
-    assert_eq!(properties.len(), 15);
+    assert_eq!(properties.len(), 17);
     let required = schema["required"].as_array().expect("required keys");
-    assert!(required.contains(&"goal_error".into()) && !required.contains(&"schedule".into()));
+    assert!(required.contains(&"check_every".into()) && !required.contains(&"schedule".into()));
 }

@@ -1,7 +1,9 @@
 //! The files of a report.
 
-use crate::specimen::{facts, study, theory};
+use crate::specimen::{facts, study, summary, theory, with_looser_goal};
+use parsity_analysis::Standing;
 use parsity_report::{ReportError, write_report};
+use parsity_study::Steps;
 use std::fs;
 
 #[test]
@@ -14,6 +16,23 @@ fn a_report_is_three_files_and_nothing_else() {
     assert_eq!(paths, expected);
     assert_eq!(fs::read_dir(&out).unwrap().count(), 3);
     assert!(paths.iter().all(|path| fs::metadata(path).unwrap().len() > 0));
+}
+
+#[test]
+fn several_goals_have_a_figure_each_and_one_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let cells = [summary(8, 0.0, Standing::Reached(Steps(640)))];
+    let (facts, summaries) = with_looser_goal("specimen", &cells);
+    let paths = write_report(folder.path(), &facts, &summaries).unwrap();
+    let names: Vec<_> = paths.iter().map(|path| path.file_name().unwrap()).collect();
+    let expected = ["scaling-0.05.svg", "scaling-0.05.png", "scaling-0.02.svg", "scaling-0.02.png"];
+    assert_eq!(names[..4], expected);
+    assert_eq!(names[4..], ["steps-to-result.csv"]);
+    let figure = |index: usize| fs::read_to_string(&paths[index]).unwrap();
+    for (index, goal, steps) in [(0, "0.05", "320 steps"), (2, "0.02", "640 steps")] {
+        assert!(figure(index).contains(&format!("an error of {goal}")));
+        assert!(figure(index).contains(&format!("batch size 8, sparsity 0 %: {steps}")), "{steps}");
+    }
 }
 
 #[test]

@@ -1,16 +1,16 @@
 //! The scaling figure, as a value and as SVG.
 
-use crate::specimen::{facts, running, study, summary, theory};
+use crate::specimen::{GOAL, facts, running, study, summary, theory, with_looser_goal};
 use parsity_analysis::{CellSummary, Scaling, Standing};
 use parsity_report::figure::{Axis, Figure, Stroke};
 use parsity_report::palette::sparsity_colour;
 use parsity_report::{draw_scaling, png::png, svg::svg};
-use parsity_study::{Sparsity, Steps};
+use parsity_study::{CheckEvery, Sparsity, Steps};
 
 const USUAL: [f64; 4] = [0.0, 0.5, 0.7, 0.9];
 
 fn figure(summaries: &[CellSummary]) -> Figure {
-    draw_scaling(&facts("specimen"), &Scaling::of(summaries))
+    draw_scaling(&facts("specimen"), GOAL, &Scaling::of(summaries))
 }
 
 fn labels(axis: &Axis) -> Vec<&str> {
@@ -111,6 +111,22 @@ fn goal_error_trials_and_check_interval_are_always_printed() {
 }
 
 #[test]
+fn the_title_names_its_own_goal_and_the_subtitle_all_goals() {
+    let (facts, _) = with_looser_goal("specimen", &[]);
+    let titles = facts.goal_errors.iter().map(|&goal| {
+        let figure = draw_scaling(&facts, goal, &Scaling::of(&[]));
+        let subtitle = figure.facts.concat();
+        assert!(subtitle.contains(&"goal errors 0.05 and 0.02".to_owned()), "{subtitle:?}");
+        let checks = "goal check every 16 steps, every 4 from B = 1,024".to_owned();
+        assert!(subtitle.contains(&checks), "{subtitle:?}");
+        figure.title
+    });
+    let expected =
+        ["0.05", "0.02"].map(|goal| format!("Training steps to reach an error of {goal}"));
+    assert_eq!(titles.collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn a_study_without_steps_says_so_and_is_drawn_all_the_same() {
     let waiting = study(1..=14, &USUAL, |_, _| Standing::Open(None));
     let never = study(1..=14, &USUAL, |_, _| Standing::NotReached);
@@ -125,10 +141,10 @@ fn a_study_without_steps_says_so_and_is_drawn_all_the_same() {
 #[test]
 fn a_budget_of_a_single_step_still_makes_an_axis() {
     let mut facts = facts("tiny");
-    (facts.step_budget, facts.check_every) = (Steps(1), Steps(1));
+    (facts.step_budget, facts.check_every) = (Steps(1), CheckEvery::always(Steps(1)));
     let summaries =
         [summary(1, 0.0, Standing::NotReached), summary(2, 0.0, Standing::Reached(Steps(1)))];
-    let drawn = svg(&draw_scaling(&facts, &Scaling::of(&summaries)));
+    let drawn = svg(&draw_scaling(&facts, GOAL, &Scaling::of(&summaries)));
     assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{drawn}");
 }
 

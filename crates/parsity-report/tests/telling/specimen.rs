@@ -1,12 +1,20 @@
 //! Made-up studies: steps that follow the theory, and studies in every state.
 
 use parsity_analysis::{CellSummary, Standing};
-use parsity_study::{BatchSize, ErrorRate, Metaparameters, Sparsity, Steps, StudyFacts};
+use parsity_study::{
+    BatchSize, CheckEvery, CheckRange, ErrorRate, Metaparameters, Sparsity, Steps, StudyFacts,
+};
 
 /// The step budget of all of them.
 pub(crate) const BUDGET: u64 = 40_000;
 /// Their check interval.
 pub(crate) const CHECK_EVERY: u64 = 16;
+
+/// Their goal.
+pub(crate) const GOAL: ErrorRate = ErrorRate(0.02);
+
+/// A looser goal, for studies with two.
+const LOOSER: ErrorRate = ErrorRate(0.05);
 
 /// The facts of a study of that name.
 pub(crate) fn facts(name: &str) -> StudyFacts {
@@ -16,9 +24,9 @@ pub(crate) fn facts(name: &str) -> StudyFacts {
         model: "simple-cnn".to_owned(),
         optimizer: "momentum".to_owned(),
         schedule: "constant".to_owned(),
-        goal_error: ErrorRate(0.02),
+        goal_errors: vec![GOAL],
         step_budget: Steps(BUDGET),
-        check_every: Steps(CHECK_EVERY),
+        check_every: CheckEvery::always(Steps(CHECK_EVERY)),
         trials: 100,
     }
 }
@@ -44,7 +52,9 @@ pub(crate) fn summary(batch_size: u32, share: f64, standing: Standing) -> CellSu
     CellSummary {
         batch_size: BatchSize(batch_size),
         sparsity: Sparsity::new(share).expect("a share lies in [0, 1)"),
+        goal_error: GOAL,
         steps_to_result,
+        above: steps_to_result.map(|steps| Steps(steps.0.saturating_sub(CHECK_EVERY))),
         best_so_far,
         best_trial: best_so_far.map(|_| 7),
         metaparameters: best_so_far.map(|_| Metaparameters {
@@ -58,8 +68,33 @@ pub(crate) fn summary(batch_size: u32, share: f64, standing: Standing) -> CellSu
         infeasible: 5,
         outpaced: 0,
         failed: 0,
+        exhaustive: 0,
         trials: 100,
     }
+}
+
+/// A study with two goals: that of `summaries`, and a looser one that takes half the steps.
+/// Large batches are checked more often.
+pub(crate) fn with_looser_goal(
+    name: &str,
+    summaries: &[CellSummary],
+) -> (StudyFacts, Vec<CellSummary>) {
+    let range = |from, steps| CheckRange { from_batch_size: BatchSize(from), steps: Steps(steps) };
+    let ranges = vec![range(2, CHECK_EVERY), range(1024, 4)];
+    let check_every = CheckEvery::by_batch_size(ranges).expect("two different ranges");
+    let halve = |steps: Steps| Steps((steps.0 / 2).next_multiple_of(CHECK_EVERY));
+    let loose = summaries.iter().map(|tight| CellSummary {
+        goal_error: LOOSER,
+        steps_to_result: tight.steps_to_result.map(halve),
+        best_so_far: tight.best_so_far.map(halve),
+        ..tight.clone()
+    });
+    let mut both: Vec<CellSummary> = loose.chain(summaries.iter().cloned()).collect();
+    for cell in &mut both {
+        let interval = check_every.at(cell.batch_size).0;
+        cell.above = cell.steps_to_result.map(|steps| Steps(steps.0 - interval));
+    }
+    (StudyFacts { goal_errors: vec![LOOSER, GOAL], check_every, ..facts(name) }, both)
 }
 
 /// K = c₁/B + c₂, rounded up to a goal check; sparse networks need more steps, less so at

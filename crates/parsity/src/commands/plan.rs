@@ -7,7 +7,8 @@ use crate::words::{count, duration, grouped, kilobytes, significant, things};
 use parsity_data::{Cache, catalog};
 use parsity_engine::{LANES, Network, block_bytes, trial_bytes};
 use parsity_lab::{Pace, Question, find_study, load_dataset, lower_model, measure_pace};
-use parsity_study::{CellWork, Metaparameters, Optimizer, Plan, Sparsity, Study};
+use parsity_report::facts::{check_interval, goals};
+use parsity_study::{CellWork, Metaparameters, Optimizer, Plan, Protocol, Sparsity, Study};
 use std::sync::Arc;
 
 /// Search points that are shown.
@@ -95,8 +96,13 @@ fn to_json(
         })
         .collect();
     let seconds: f64 = plan.cells.iter().map(|cell| estimate.seconds(cell)).sum();
+    let workload = study.workload();
     serde_json::json!({
         "study": plan.study,
+        "goal_errors": workload.goal_errors,
+        "step_budget": workload.step_budget,
+        "check_every": workload.check_every,
+        "protocol": study.protocol(),
         "trials_per_cell": plan.trials_per_cell,
         "cells": cells,
         "total_at_most": plan.total,
@@ -142,7 +148,7 @@ fn to_text(study: &Study, plan: &Plan, estimate: &Estimate, network: &Network) -
     let cells = plan.cells.len() as u64;
     let mut text = format!(
         "{}: {} on {}, {} with {} learning rate\n\
-         goal error {}, budget {} steps, goal check every {} steps on {} images\n\n\
+         {} · step budget {} · {}, on {} images · {}\n\n\
          {} parameters, {} multiply-adds per image\n\
          {} = {} × {}; {} each: {}\n\n",
         study.name(),
@@ -150,10 +156,11 @@ fn to_text(study: &Study, plan: &Plan, estimate: &Estimate, network: &Network) -
         workload.dataset,
         workload.optimizer,
         workload.schedule,
-        workload.goal_error,
+        goals(&workload.goal_errors),
         grouped(workload.step_budget.0),
-        grouped(workload.check_every.0),
+        check_interval(&workload.check_every),
         grouped(estimate.validation as u64),
+        study.protocol(),
         grouped(network.parameters() as u64),
         count(network.multiply_adds() as f64),
         things(cells, "cell"),
@@ -169,9 +176,21 @@ fn to_text(study: &Study, plan: &Plan, estimate: &Estimate, network: &Network) -
         work_table(plan, estimate)
     );
     text += &format!("Memory\n{}\n\n", memory(study, network));
-    text += "A cell's race ends when its best trial reaches the goal, so the work is usually a small\n\
-             fraction of this. `parsity run` stops and continues at any time.";
-    text
+    text + usual_work(study.protocol()) + " `parsity run` stops and continues at any time."
+}
+
+/// How much of the work at most is to be expected.
+fn usual_work(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Racing => {
+            "A cell's race ends when every goal has been reached by its best trial, so the work is\n\
+             usually a small fraction of this."
+        }
+        Protocol::Exhaustive => {
+            "Every trial is trained to its own end: the tightest goal, the step budget, or a loss that\n\
+             is not finite."
+        }
+    }
 }
 
 fn search_table(study: &Study) -> String {

@@ -38,8 +38,8 @@ pub(crate) fn write(study: &str, path: &Path, out: &Path) -> anyhow::Result<Vec<
     Ok(files.iter().map(|file| file.display().to_string()).collect())
 }
 
-/// The summaries of a stored study's cells.
+/// The summaries of a stored study's cells, goal by goal.
 pub(crate) fn summaries(store: &Store, study: &StoredStudy) -> anyhow::Result<Vec<CellSummary>> {
     let records = store.records(study, false)?;
-    Ok(summarize(&study.cells(), study.facts.trials, &records))
+    Ok(summarize(&study.facts, &study.cells(), &records))
 }

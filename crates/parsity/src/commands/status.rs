@@ -47,7 +47,7 @@ struct View<'a> {
     cells: &'a [CellSummary],
 }
 
-/// The facts, the matrix and the list of a study.
+/// The facts, the matrices and the list of a study.
 pub(crate) fn text(study: &StoredStudy, cells: &[CellSummary]) -> String {
     format!(
         "{}\n{}\n\n{}\n{}",
