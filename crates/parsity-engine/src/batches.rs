@@ -43,6 +43,11 @@ impl Batches {
         self.batch_size
     }
 
+    /// Bytes that the order at hand takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.examples.capacity() * size_of::<u32>()
+    }
+
     /// Fills `batch` with the examples of step `step`, counted from 0.
     pub fn fill(&mut self, step: u64, batch: &mut Vec<u32>) {
         batch.clear();

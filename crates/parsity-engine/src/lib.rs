@@ -40,5 +40,5 @@ pub use program::{Program, trial_bytes};
 pub use pruning::{Method, Pruning, saliencies};
 pub use session::Session;
 pub use shape::Shape;
-pub use team::Team;
+pub use team::{Look, Team};
 pub use workspace::{Material, Pass, block_bytes};

@@ -7,7 +7,7 @@ use crate::batches::Batches;
 use crate::kernels::LANES;
 use crate::optimizer::{Optimizer, Schedule};
 use crate::program::Program;
-use crate::team::Team;
+use crate::team::{Look, Team};
 use crate::workspace::{Material, Workspace, lanes};
 use std::sync::Arc;
 
@@ -74,7 +74,30 @@ impl Session {
     /// How many of the examples `indices` are classified wrongly. The list is lent to
     /// the team's threads and comes back unchanged.
     pub fn count_errors(&mut self, indices: &mut Vec<u32>, team: &mut Team) -> usize {
-        team.count_errors(&self.program, &self.material, &mut self.weights, indices)
+        self.look(indices, usize::MAX, team).errors
+    }
+
+    /// Looks at the examples `indices` in order until more than `most` were classified
+    /// wrongly. The list is lent to the team's threads and comes back unchanged.
+    pub fn look<'a>(
+        &mut self,
+        indices: &mut Vec<u32>,
+        most: usize,
+        team: &'a mut Team,
+    ) -> Look<'a> {
+        team.look(&self.program, &self.material, &mut self.weights, indices, most)
+    }
+
+    /// Goes to where another session of the same trial was after `steps`, with its weights
+    /// and velocity. False, and nothing changes, if those are not of this program.
+    pub fn resume(&mut self, steps: u64, weights: &[f32], velocity: &[f32]) -> bool {
+        if weights.len() != self.weights.len() || velocity.len() != self.velocity.len() {
+            return false;
+        }
+        self.weights.copy_from_slice(weights);
+        self.velocity.copy_from_slice(velocity);
+        self.steps = steps;
+        true
     }
 
     /// The mean loss over `examples` and its gradient by the survivors.
@@ -102,6 +125,17 @@ impl Session {
     /// The survivors' weights.
     pub fn weights(&self) -> &[f32] {
         &self.weights
+    }
+
+    /// The accumulated gradients; empty for SGD.
+    pub fn velocity(&self) -> &[f32] {
+        &self.velocity
+    }
+
+    /// Bytes that it holds.
+    pub fn bytes(&self) -> usize {
+        let numbers = self.weights.len() + self.velocity.len() + self.program.pattern().len();
+        numbers * size_of::<f32>() + self.batches.bytes() + self.batch.capacity() * size_of::<u32>()
     }
 
     /// The program it trains.

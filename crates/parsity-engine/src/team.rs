@@ -9,14 +9,12 @@ use crate::kernels::LANES;
 use crate::program::Program;
 use crate::workspace::{Material, Workspace, lanes};
 use std::hint::spin_loop;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
 /// A batch has at most this many grains.
 const MOST_GRAINS: usize = 16;
-/// Examples per piece of work when errors are counted.
-const PIECE: usize = 8 * LANES;
 /// Turns of waiting before a thread goes to sleep.
 const SPINS: u32 = 4_000;
 
@@ -29,8 +27,13 @@ pub(crate) fn grain_size(batch: usize) -> usize {
 /// What is to be done with each piece of a job.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Task {
-    Gradient { scale: f32 },
-    Errors,
+    Gradient {
+        scale: f32,
+    },
+    /// Count errors until there are more than this.
+    Errors {
+        most: usize,
+    },
 }
 
 /// What all threads read while they work. The vectors are lent by the caller.
@@ -40,6 +43,8 @@ struct Job {
     material: Arc<Material>,
     values: Vec<f32>,
     indices: Vec<u32>,
+    /// Which examples of each block were classified wrongly, a bit each.
+    wrong: Vec<AtomicU16>,
     task: Task,
     piece: usize,
     /// Images in a block, as a power of two.
@@ -76,7 +81,27 @@ const DISMISSED: u64 = u64::MAX;
 pub struct Team {
     shared: Arc<Shared>,
     own: Vec<Workspace>,
+    wrong: Vec<AtomicU16>,
     threads: Vec<JoinHandle<()>>,
+}
+
+/// What a look at examples has shown: it went through them in order, block by block, until
+/// there were more errors than allowed.
+#[derive(Debug, Clone, Copy)]
+pub struct Look<'a> {
+    /// How many examples were looked at, from the first on.
+    pub seen: usize,
+    /// How many of those were classified wrongly.
+    pub errors: usize,
+    wrong: &'a [AtomicU16],
+}
+
+impl Look<'_> {
+    /// Whether the example at `place` was classified wrongly.
+    pub fn was_wrong(&self, place: usize) -> bool {
+        assert!(place < self.seen, "it was not looked at");
+        self.wrong[place / LANES].load(Ordering::Relaxed) >> (place % LANES) & 1 == 1
+    }
 }
 
 impl Team {
@@ -97,7 +122,7 @@ impl Team {
             std::thread::spawn(move || shared.serve())
         };
         let threads = (1..threads.max(1)).map(spawn).collect();
-        Team { shared, own: vec![], threads }
+        Team { shared, own: vec![], wrong: vec![], threads }
     }
 
     /// How many threads work, the caller's included.
@@ -122,17 +147,26 @@ impl Team {
         (loss, Gradient(self.shared.grain(0)))
     }
 
-    /// How many of the examples `indices` are classified wrongly.
-    pub(crate) fn count_errors(
+    /// Looks at the examples `indices` in order until more than `most` were classified
+    /// wrongly. Where it ends does not depend on the number of threads.
+    pub(crate) fn look(
         &mut self,
         program: &Arc<Program>,
         material: &Arc<Material>,
         values: &mut Vec<f32>,
         indices: &mut Vec<u32>,
-    ) -> usize {
+        most: usize,
+    ) -> Look<'_> {
         self.shared.errors.store(0, Ordering::Relaxed);
-        self.run(program, material, values, indices, Task::Errors, PIECE);
-        self.shared.errors.load(Ordering::Relaxed) as usize
+        self.wrong.resize_with(indices.len().div_ceil(LANES), AtomicU16::default);
+        self.run(program, material, values, indices, Task::Errors { most }, LANES);
+        // Several threads may have gone on for some blocks more.
+        let (mut blocks, mut errors) = (0, 0);
+        while blocks < self.wrong.len() && errors <= most {
+            errors += self.wrong[blocks].load(Ordering::Relaxed).count_ones() as usize;
+            blocks += 1;
+        }
+        Look { seen: indices.len().min(blocks * LANES), errors, wrong: &self.wrong }
     }
 
     /// Lends the vectors to the team, lets all work, and gives the vectors back.
@@ -147,13 +181,14 @@ impl Team {
     ) {
         let lanes = match task {
             Task::Gradient { .. } => lanes(indices.len()),
-            Task::Errors => LANES.ilog2(),
+            Task::Errors { .. } => LANES.ilog2(),
         };
         let job = Job {
             program: Arc::clone(program),
             material: Arc::clone(material),
             values: std::mem::take(values),
             indices: std::mem::take(indices),
+            wrong: std::mem::take(&mut self.wrong),
             task,
             piece,
             lanes,
@@ -173,7 +208,7 @@ impl Team {
         }
         let mut slot = shared.job.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(job) = slot.take() {
-            (*values, *indices) = (job.values, job.indices);
+            (*values, *indices, self.wrong) = (job.values, job.indices, job.wrong);
         }
         assert!(!shared.failed.load(Ordering::Relaxed), "a thread of the team has panicked");
     }
@@ -281,7 +316,17 @@ impl Shared {
         let workspace = room(workspaces, &job.program, job.lanes);
         let mut pieces = job.indices.chunks(job.piece);
         let mut taken = 0;
+        if matches!(job.task, Task::Errors { .. }) {
+            workspace.fill(&job.values);
+        }
         loop {
+            // Pieces are taken in order, and whatever was taken is finished: so what was
+            // looked at when all stop is a beginning of the list without a gap.
+            if let Task::Errors { most } = job.task
+                && self.errors.load(Ordering::Relaxed) > most as u64
+            {
+                return;
+            }
             let piece = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(indices) = pieces.nth(piece - taken) else { return };
             taken = piece + 1;
@@ -298,9 +343,10 @@ impl Shared {
                         &mut grain.gradient,
                     );
                 }
-                Task::Errors => {
-                    let errors = workspace.count_errors(&job.material, &job.values, indices);
-                    self.errors.fetch_add(errors as u64, Ordering::Relaxed);
+                Task::Errors { .. } => {
+                    let wrong = workspace.find_wrong(&job.material, &job.values, indices);
+                    job.wrong[piece].store(wrong, Ordering::Relaxed);
+                    self.errors.fetch_add(u64::from(wrong.count_ones()), Ordering::Relaxed);
                 }
             }
         }

@@ -196,24 +196,19 @@ impl Workspace {
         sum
     }
 
-    /// How many of the examples `indices` are classified wrongly.
-    pub(crate) fn count_errors(
+    /// Which of a block of examples are classified wrongly, a bit each. The layers that keep
+    /// values of their own must have been filled.
+    pub(crate) fn find_wrong(
         &mut self,
         material: &Material,
         values: &[f32],
         indices: &[u32],
-    ) -> usize {
-        let mut errors = 0;
-        self.fill(values);
-        for indices in indices.chunks(1 << self.lanes) {
-            self.load(material, indices);
-            self.forward(values, &mut unwatched);
-            let scores = self.class_scores();
-            let wrong =
-                |image: &usize| loss::is_wrong(self.lanes, scores, *image, self.labels[*image]);
-            errors += (0..self.count).filter(wrong).count();
-        }
-        errors
+    ) -> u16 {
+        self.load(material, indices);
+        self.forward(values, &mut unwatched);
+        let scores = self.class_scores();
+        let wrong = |&image: &usize| loss::is_wrong(self.lanes, scores, image, self.labels[image]);
+        (0..self.count).filter(wrong).fold(0, |bits, image| bits | 1 << image)
     }
 
     /// The scores of a block of examples, class by class for each.

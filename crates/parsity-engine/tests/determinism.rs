@@ -3,8 +3,8 @@
 mod support;
 
 use parsity_engine::{
-    Batches, InstructionSet, Method, Optimizer, Order, Pattern, Program, Pruning, Schedule,
-    Session, Team, initialize, saliencies,
+    Batches, InstructionSet, LANES, Look, Method, Optimizer, Order, Pattern, Program, Pruning,
+    Schedule, Session, Team, initialize, saliencies,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
@@ -50,6 +50,19 @@ fn sessions(batch_size: usize) -> [Session; 2] {
     })
 }
 
+fn train(session: &mut Session, steps: usize, team: &mut Team) {
+    for _ in 0..steps {
+        session.step(team);
+    }
+}
+
+/// All that a look has shown.
+fn describe(look: Look<'_>) -> (usize, usize, Vec<bool>) {
+    let wrong: Vec<bool> = (0..look.seen).map(|place| look.was_wrong(place)).collect();
+    assert_eq!(wrong.iter().filter(|wrong| **wrong).count(), look.errors);
+    (look.seen, look.errors, wrong)
+}
+
 // One test: another one running beside it would be counted too.
 #[test]
 fn neither_threads_nor_instructions_change_a_bit_and_steps_do_not_allocate() {
@@ -60,14 +73,47 @@ fn neither_threads_nor_instructions_change_a_bit_and_steps_do_not_allocate() {
                 let losses: Vec<u64> = (0..4).map(|_| session.step(&mut team).to_bits()).collect();
                 let mut all = (0..300).collect();
                 let errors = session.count_errors(&mut all, &mut team);
+                let looks = [0, 1, 20, 150, errors, 300]
+                    .map(|most| describe(session.look(&mut all, most, &mut team)));
                 let weights: Vec<u32> = session.weights().iter().map(|w| w.to_bits()).collect();
-                (losses, errors, weights)
+                (losses, errors, looks, weights)
             })
         };
         let alone = run(1);
+        for (_, errors, looks, _) in &alone {
+            let (whole, one_more) = (&looks[4], &looks[5]);
+            assert!(whole.0 == 300 && whole.1 == *errors && whole == one_more);
+            for ((seen, found, wrong), most) in looks.iter().zip([0, 1, 20, 150]) {
+                // A look ends with the block that has the first error too many.
+                assert!(*found > most && *wrong == whole.2[..*seen]);
+                let blocks_before = (seen - 1) / LANES * LANES;
+                let before = wrong[..blocks_before].iter().filter(|wrong| **wrong).count();
+                assert!(before <= most, "{seen} seen for more than {most} errors");
+            }
+        }
         for threads in [2, 3, 4, 8] {
             assert!(run(threads) == alone, "{threads} threads, batch size {batch_size}");
         }
+    }
+
+    // A run that was laid down and taken up elsewhere goes on as if nothing had been.
+    for (mut calm, mut first) in sessions(24).into_iter().zip(sessions(24)) {
+        let (mut team, mut other) = (Team::new(1), Team::new(2));
+        train(&mut calm, 5, &mut team);
+        train(&mut first, 3, &mut team);
+        let steps = first.steps();
+        let [dense, sparse] = sessions(24);
+        let (mut second, mut wrong) = match first.weights().len() == dense.weights().len() {
+            true => (dense, sparse),
+            false => (sparse, dense),
+        };
+        assert!(second.resume(steps, first.weights(), first.velocity()));
+        assert!(!wrong.resume(steps, first.weights(), first.velocity()) && wrong.steps() == 0);
+        train(&mut second, 2, &mut other);
+        let bits = |session: &Session| -> Vec<u32> {
+            session.weights().iter().map(|weight| weight.to_bits()).collect()
+        };
+        assert!(bits(&second) == bits(&calm) && second.steps() == calm.steps());
     }
 
     // Every width of block, and images beyond whole blocks.
