@@ -1,11 +1,11 @@
 //! A bench: a network and a data set that fit each other, with the splits drawn.
 
 use crate::error::LabError;
-use crate::lower::lower_model;
+use crate::lower::{lower_model, lower_pruning};
 use crate::studies::Question;
 use parsity_data::{Cache, Dataset, catalog};
-use parsity_engine::{Material, Network};
-use parsity_study::ModelFile;
+use parsity_engine::{Material, Network, Team, saliencies};
+use parsity_study::{ModelFile, Pruning, PruningMethod};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -84,6 +84,30 @@ impl Bench {
             validation: held_out,
             fingerprint,
         })
+    }
+}
+
+impl Bench {
+    /// The saliencies of the weights `parameters`, which `seed` made; `None` if `go_on` said
+    /// no on the way.
+    pub fn saliencies(
+        &self,
+        pruning: Pruning,
+        seed: u64,
+        parameters: &[f32],
+        team: &mut Team,
+        go_on: &dyn Fn() -> bool,
+    ) -> Option<Vec<f32>> {
+        let Bench { network, material, train, .. } = self;
+        saliencies(lower_pruning(pruning, seed), network, parameters, material, train, team, go_on)
+    }
+
+    /// Images that saliencies take: the training split if gradients are needed.
+    pub(crate) fn images_pruned_by(&self, pruning: Pruning) -> u64 {
+        match pruning.method {
+            PruningMethod::Snip => self.train.len() as u64,
+            PruningMethod::Magnitude | PruningMethod::Random => 0,
+        }
     }
 }
 

@@ -7,11 +7,15 @@
 //! ```
 
 mod bench;
+mod checkpoint;
 mod error;
+mod floor;
+mod goal_check;
 mod lower;
 mod pace;
 mod race;
 mod run;
+mod runner;
 mod speed;
 mod starts;
 mod store;
@@ -22,9 +26,8 @@ pub use bench::{Bench, Validation, load_dataset};
 pub use error::LabError;
 pub use lower::{lower_model, lower_optimizer, lower_pruning, lower_schedule};
 pub use pace::{Pace, measure_pace};
-pub use run::{Event, Progress, Summary, run};
+pub use run::{Event, Measures, Options, Progress, Summary, run};
 pub use speed::{Case, KernelSpeed, Specimen, Speed, Work, measure_peak, useful_flops_per_image};
-pub use starts::Starts;
-pub use store::{Lock, Store, StoreError, StoredStudy};
+pub use store::{Ended, Lock, Store, StoreError, StoredStudy};
 pub use studies::{Question, find_model, find_study};
 pub use weights::{load_weights, save_weights};

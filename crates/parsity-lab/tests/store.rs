@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // Tests may.
 
-use parsity_lab::{Lock, Store, StoreError};
+use parsity_lab::{Ended, Lock, Store, StoreError};
 use parsity_study::{
-    BatchSize, Cell, ErrorRate, Observation, Outcome, Record, Sparsity, Steps, Study, builtin,
+    BatchSize, Cell, ErrorRate, Observation, Outcome, Protocol, Record, Sparsity, Steps, Study,
+    builtin,
 };
 
 fn study() -> Study {
@@ -17,16 +18,26 @@ fn record(study: &Study, trial: u32, outcome: Outcome) -> Record {
         step: Steps(step),
         loss: 1.0 / step as f64,
         error: ErrorRate(0.5 / step as f64),
+        exact: step == 16,
     };
     Record {
         cell,
         trial,
         metaparameters: study.trial(cell, trial).metaparameters,
+        protocol: Protocol::Racing,
         outcome,
         steps: Steps(16),
+        reached: if outcome == Outcome::Complete { vec![Steps(16)] } else { vec![] },
+        evaluated: 1_234,
         seconds: 0.25,
+        weights: (outcome != Outcome::Failed).then(|| "0123abcd".to_owned()),
         observations: [8, 16].map(seen).to_vec(),
     }
+}
+
+fn ended(study: &Study, record: &Record, message: Option<&str>) -> Ended {
+    let id = study.trial(record.cell, record.trial).id();
+    Ended { id, record: record.clone(), message: message.map(str::to_owned) }
 }
 
 #[test]
@@ -39,10 +50,8 @@ fn records_come_out_as_they_went_in() {
     let outcomes = Outcome::ALL.iter().zip(0..);
     let records: Vec<Record> =
         outcomes.map(|(&outcome, trial)| record(&study, trial, outcome)).collect();
-    for record in &records {
-        let id = study.trial(record.cell, record.trial).id();
-        store.append(&entered, id, record, None).unwrap();
-    }
+    let ended: Vec<Ended> = records.iter().map(|it| ended(&study, it, None)).collect();
+    store.append(&entered, &ended).unwrap();
     // A reader sees them while the writer is open.
     let reader = Store::read(&path).unwrap();
     let found = reader.study("quickstart").unwrap();
@@ -59,13 +68,64 @@ fn a_failed_trial_may_be_replaced_and_no_other() {
     let entered = store.enter(&study, "data").unwrap();
     let [failed, complete] =
         [Outcome::Failed, Outcome::Complete].map(|outcome| record(&study, 3, outcome));
-    let id = study.trial(failed.cell, 3).id();
-    store.append(&entered, id, &failed, Some("why")).unwrap();
-    store.append(&entered, id, &complete, None).unwrap();
+    store.append(&entered, &[ended(&study, &failed, Some("why"))]).unwrap();
+    store.append(&entered, &[ended(&study, &complete, None)]).unwrap();
     assert_eq!(store.records(&entered, true).unwrap(), std::slice::from_ref(&complete));
-    let refused = store.append(&entered, id, &complete, None).unwrap_err();
+    // All or nothing: what stands beside a refused one is not written either.
+    let another = record(&study, 4, Outcome::Complete);
+    let both = [ended(&study, &another, None), ended(&study, &complete, None)];
+    let refused = store.append(&entered, &both).unwrap_err();
     assert!(matches!(refused, StoreError::Sqlite { .. }), "{refused}");
     assert_eq!(store.records(&entered, true).unwrap(), [complete]);
+}
+
+#[test]
+fn an_outpaced_trial_is_replaced_only_by_one_that_was_trained_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = study();
+    let mut store = Store::open(&folder.path().join("s.sqlite")).unwrap();
+    let entered = store.enter(&study, "data").unwrap();
+    let outpaced = record(&study, 3, Outcome::Outpaced);
+    let raced = record(&study, 3, Outcome::Incomplete);
+    let exhaustive = Record { protocol: Protocol::Exhaustive, ..raced.clone() };
+    store.append(&entered, &[ended(&study, &outpaced, None)]).unwrap();
+    assert!(store.append(&entered, &[ended(&study, &raced, None)]).is_err());
+    store.append(&entered, &[ended(&study, &exhaustive, None)]).unwrap();
+    assert_eq!(store.records(&entered, true).unwrap(), [exhaustive]);
+}
+
+#[test]
+fn saliencies_are_kept_bit_by_bit() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&folder.path().join("s.sqlite")).unwrap();
+    assert_eq!(store.saliencies("a start").unwrap(), None);
+    store.keep_saliencies("a start", &[0.1, 0.0, f32::INFINITY]).unwrap();
+    assert_eq!(store.saliencies("a start").unwrap(), Some(vec![0.1, 0.0, f32::INFINITY]));
+    assert_eq!(store.saliencies("another").unwrap(), None);
+}
+
+#[test]
+fn a_store_of_the_first_version_is_brought_up_to_date_and_a_newer_one_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("old.sqlite");
+    let old = rusqlite::Connection::open(&path).unwrap();
+    old.execute_batch(include_str!("fixtures/store-1.sql")).unwrap();
+    drop(old);
+    // Whoever comes first brings it up to date, be it a reader.
+    let store = Store::read(&path).unwrap();
+    let study = store.study("old").unwrap();
+    assert_eq!(study.facts.goal_errors, [ErrorRate(0.02)]);
+    assert_eq!(study.facts.check_every.at(BatchSize(64)), Steps(16));
+    let records = store.records(&study, true).unwrap();
+    assert_eq!(records[0].toward(0), (Outcome::Complete, Steps(784)));
+    assert_eq!(records[1].toward(0), (Outcome::Outpaced, Steps(784)));
+    assert!(records.iter().all(|record| record.observations[0].exact));
+    drop(store);
+    let newer = rusqlite::Connection::open(&path).unwrap();
+    newer.pragma_update(None, "user_version", 99).unwrap();
+    let refused = Store::read(&path).unwrap_err();
+    assert!(refused.to_string().contains("was written by a newer Parsity"), "{refused}");
+    assert!(matches!(Store::open(&path), Err(StoreError::Newer { found: 99, .. })));
 }
 
 #[test]

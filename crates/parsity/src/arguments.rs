@@ -36,7 +36,8 @@ pub(crate) enum Command {
     /// Carry out a study; run again to continue where it stopped
     #[command(after_help = "Examples:\n  parsity run glyphs-momentum\n  \
                             parsity run mnist-momentum --trials 4 --batch-sizes 64,256 --sparsities 0,0.9\n\n\
-                            Ctrl-C stops cleanly. Finished trials are kept and never repeated.")]
+                            Ctrl-C stops cleanly. Finished trials are kept and never repeated; those under way\n\
+                            are saved every minute and go on where they stood, even after a kill.")]
     Run(Run),
     /// Show the steps-to-result table so far
     #[command(after_help = "Examples:\n  parsity status\n  parsity status mnist-momentum --json")]
@@ -142,6 +143,16 @@ pub(crate) struct Run {
     /// Trials that are trained at the same time [default: all cores]
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) threads: Option<usize>,
+    /// Train every trial to its own end and validate on all images at every goal check, as
+    /// published: the same table for much more work, and every point of the search
+    #[arg(long)]
+    pub(crate) exhaustive: bool,
+    /// Memory for trials that wait, in MB; the others wait on disk
+    #[arg(long, value_name = "MB", default_value_t = 2048)]
+    pub(crate) memory: usize,
+    /// How often a trial under way is saved
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
+    pub(crate) save_every: f64,
 }
 
 #[derive(Debug, Args)]
@@ -371,6 +382,10 @@ fn steps(text: &str) -> Result<u64, String> {
 fn batch_size(text: &str) -> Result<BatchSize, String> {
     let within = |n: &u32| (1..=1 << 20).contains(n);
     number(text, within, "a whole number from 1 to 1048576").map(BatchSize)
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    number(text, |x: &f64| (0.0..=1e6).contains(x), "a number from 0 to 1000000")
 }
 
 fn rate(text: &str) -> Result<f64, String> {

@@ -88,10 +88,11 @@ impl Progress {
             }
             Event::Cell { cell, steps_to_result } => {
                 state.cells_done += 1;
-                let answer = match steps_to_result {
+                let answers = steps_to_result.iter().map(|steps| match steps {
                     Some(steps) => format!("{} steps", grouped(steps.0)),
                     None => "the goal was not reached".to_owned(),
-                };
+                });
+                let answer = answers.collect::<Vec<_>>().join(", then ");
                 let (done, cells) = (state.cells_done, state.cells);
                 let size = grouped(u64::from(cell.batch_size.0));
                 self.say(&format!(

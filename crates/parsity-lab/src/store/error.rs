@@ -53,6 +53,9 @@ pub enum StoreError {
     /// The lock file cannot be made.
     #[error("locking {}: {source}", path.display())]
     Lock { path: PathBuf, source: std::io::Error },
+    /// A new store cannot be put where it was asked for.
+    #[error("making {}: {source}; its folder must be writable", path.display())]
+    CannotMake { path: PathBuf, source: std::io::Error },
     /// SQLite refused.
     #[error("{action} {}: {source}", path.display())]
     Sqlite { action: &'static str, path: PathBuf, source: rusqlite::Error },

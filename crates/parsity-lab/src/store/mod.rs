@@ -4,27 +4,26 @@
 //! any kill. Readers never block the writer.
 
 mod error;
+mod lock;
+mod records;
 
 pub use error::StoreError;
+pub use lock::Lock;
+pub use records::Ended;
 
-use parsity_study::{
-    BatchSize, Cell, ErrorRate, Metaparameters, Observation, Outcome, Record, Sparsity, Steps,
-    Study, StudyFacts, TrialId,
-};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, named_params, params};
-use std::fs::{File, TryLockError};
+use parsity_study::{BatchSize, Cell, Sparsity, Steps, Study, StudyFacts};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, named_params};
+use serde::de::DeserializeOwned;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Marks a SQLite file as a store: "Prst".
 const APPLICATION: i64 = 0x5072_7374;
 /// The version of the schema that this program writes.
-const SCHEMA: i64 = 1;
+const SCHEMA: i64 = 2;
 /// How long to wait for another process that is writing.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// How long to wait for another run that is ending.
-const GRACE: Duration = Duration::from_secs(1);
 
 /// An open store.
 #[derive(Debug)]
@@ -55,48 +54,38 @@ impl StoredStudy {
     }
 }
 
-/// The right to write to a store; only one run has it at a time.
-#[derive(Debug)]
-pub struct Lock(#[allow(dead_code)] File);
-
-impl Lock {
-    /// Takes the right to write to the store at `path`.
-    pub fn take(path: &Path) -> Result<Self, StoreError> {
-        let mut name = path.as_os_str().to_owned();
-        name.push(".lock");
-        let file = PathBuf::from(name);
-        let refused = |source| StoreError::Lock { path: file.clone(), source };
-        let handle = File::create(&file).map_err(refused)?;
-        // A run that was just killed may take a moment to let go.
-        let begin = Instant::now();
-        loop {
-            match handle.try_lock() {
-                Ok(()) => return Ok(Lock(handle)),
-                Err(TryLockError::Error(source)) => return Err(refused(source)),
-                Err(TryLockError::WouldBlock) if begin.elapsed() < GRACE => {
-                    std::thread::sleep(Duration::from_millis(20));
-                }
-                Err(TryLockError::WouldBlock) => {
-                    return Err(StoreError::InUse { path: path.to_owned() });
-                }
-            }
-        }
-    }
-}
-
 impl Store {
-    /// Opens the store at `path` for writing, and makes it if there is none.
+    /// Opens the store at `path` for writing. Makes it if there is none, and brings it up to
+    /// date if an older Parsity wrote it.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let connection = Connection::open(path).map_err(failed("opening", path))?;
-        let mut store = Store { path: path.to_owned(), connection };
-        store.connection.busy_timeout(PATIENCE).map_err(failed("opening", path))?;
-        let found = store.version()?;
-        if found == 0 {
-            store.set_up()?;
+        let is_empty = !path.metadata().is_ok_and(|file| file.len() > 0);
+        if is_empty {
+            // Under another name first: a reader never finds half a store.
+            let mut name = path.as_os_str().to_owned();
+            name.push(format!(".{}.part", std::process::id()));
+            let part = Path::new(&name);
+            let made = Store::connect(part).and_then(|mut store| store.set_up());
+            let made = made.and_then(|()| fs::rename(part, path).map_err(cannot_make(path)));
+            if made.is_err() {
+                let _ = fs::remove_file(part);
+            }
+            made?;
+        }
+        let mut store = Store::connect(path)?;
+        match store.version()? {
+            0 => store.set_up()?,
+            SCHEMA => {}
+            _ => store.migrate()?,
         }
         let sql = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;";
         store.connection.execute_batch(sql).map_err(failed("opening", path))?;
         Ok(store)
+    }
+
+    fn connect(path: &Path) -> Result<Self, StoreError> {
+        let connection = Connection::open(path).map_err(failed("opening", path))?;
+        connection.busy_timeout(PATIENCE).map_err(failed("opening", path))?;
+        Ok(Store { path: path.to_owned(), connection })
     }
 
     /// Opens the store at `path` for reading only.
@@ -105,14 +94,27 @@ impl Store {
             return Err(StoreError::Missing { path: path.to_owned() });
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection =
-            Connection::open_with_flags(path, flags).map_err(failed("opening", path))?;
-        let store = Store { path: path.to_owned(), connection };
-        store.connection.busy_timeout(PATIENCE).map_err(failed("opening", path))?;
-        if store.version()? == 0 {
-            return Err(StoreError::NotAStore { path: path.to_owned() });
+        let connect = || -> Result<Self, StoreError> {
+            let connection =
+                Connection::open_with_flags(path, flags).map_err(failed("opening", path))?;
+            connection.busy_timeout(PATIENCE).map_err(failed("opening", path))?;
+            Ok(Store { path: path.to_owned(), connection })
+        };
+        let store = connect()?;
+        match store.version()? {
+            SCHEMA => Ok(store),
+            0 => Err(StoreError::NotAStore { path: path.to_owned() }),
+            _ => {
+                drop(store);
+                Store::open(path)?;
+                connect()
+            }
         }
-        Ok(store)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The version of the store's schema; 0 if the file is empty.
@@ -154,6 +156,17 @@ impl Store {
         set_up(&mut self.connection).map_err(failed("setting up", &self.path))
     }
 
+    /// Brings a store of the first version up to date, all or nothing.
+    fn migrate(&mut self) -> Result<(), StoreError> {
+        let migrate = |connection: &mut Connection| -> rusqlite::Result<()> {
+            let transaction = connection.transaction()?;
+            transaction.execute_batch(include_str!("from-1.sql"))?;
+            transaction.pragma_update(None, "user_version", SCHEMA)?;
+            transaction.commit()
+        };
+        migrate(&mut self.connection).map_err(failed("bringing up to date", &self.path))
+    }
+
     /// Enters `study`, or finds it and takes over its extent. A study whose question or
     /// data changed under the same name is refused.
     pub fn enter(&mut self, study: &Study, fingerprint: &str) -> Result<StoredStudy, StoreError> {
@@ -179,14 +192,12 @@ impl Store {
             }
         }
         let facts = StudyFacts::of(study);
-        let sizes: Vec<u32> = study.batch_sizes().iter().map(|size| size.0).collect();
-        let shares: Vec<f64> = study.sparsities().iter().map(|sparsity| sparsity.share()).collect();
         self.connection
             .execute(
                 "INSERT INTO study (name, question, fingerprint, dataset, model, optimizer, schedule,
-                     goal_error, step_budget, check_every, batch_sizes, sparsities, trials)
+                     goal_errors, step_budget, check_every, batch_sizes, sparsities, trials)
                  VALUES (:name, :question, :fingerprint, :dataset, :model, :optimizer, :schedule,
-                     :goal_error, :step_budget, :check_every, :batch_sizes, :sparsities, :trials)
+                     :goal_errors, :step_budget, :check_every, :batch_sizes, :sparsities, :trials)
                  ON CONFLICT (name) DO UPDATE SET batch_sizes = excluded.batch_sizes,
                      sparsities = excluded.sparsities, trials = excluded.trials",
                 named_params! {
@@ -197,11 +208,11 @@ impl Store {
                     ":model": facts.model,
                     ":optimizer": facts.optimizer,
                     ":schedule": facts.schedule,
-                    ":goal_error": facts.goal_error.0,
+                    ":goal_errors": json(&facts.goal_errors),
                     ":step_budget": facts.step_budget.0 as i64,
-                    ":check_every": facts.check_every.0 as i64,
-                    ":batch_sizes": serde_json::json!(sizes).to_string(),
-                    ":sparsities": serde_json::json!(shares).to_string(),
+                    ":check_every": json(&facts.check_every),
+                    ":batch_sizes": json(&study.batch_sizes()),
+                    ":sparsities": json(&study.sparsities()),
                     ":trials": facts.trials,
                 },
             )
@@ -224,155 +235,51 @@ impl Store {
 
     /// All studies, in the order in which they were entered.
     pub fn studies(&self) -> Result<Vec<StoredStudy>, StoreError> {
-        let sql = "SELECT id, name, dataset, model, optimizer, schedule, goal_error, step_budget,
-                       check_every, batch_sizes, sparsities, trials FROM study ORDER BY id";
+        let sql = "SELECT id, name, dataset, model, optimizer, schedule, step_budget, trials,
+                       goal_errors, check_every, batch_sizes, sparsities FROM study ORDER BY id";
         let rows = self.rows(sql, [], |row| {
-            let steps = |index| row.get::<_, i64>(index).map(|steps| Steps(steps as u64));
-            let extent = (row.get::<_, String>(9)?, row.get::<_, String>(10)?);
-            let facts = StudyFacts {
-                name: row.get(1)?,
-                dataset: row.get(2)?,
-                model: row.get(3)?,
-                optimizer: row.get(4)?,
-                schedule: row.get(5)?,
-                goal_error: ErrorRate(row.get(6)?),
-                step_budget: steps(7)?,
-                check_every: steps(8)?,
-                trials: row.get(11)?,
-            };
-            let (batch_sizes, sparsities) = (Vec::new(), Vec::new());
-            let study = StoredStudy { id: row.get(0)?, facts, batch_sizes, sparsities };
-            Ok((study, extent))
+            let words = |index| row.get::<_, String>(index);
+            let numbers = (row.get(0)?, row.get::<_, i64>(6)?, row.get(7)?);
+            let lists = [words(8)?, words(9)?, words(10)?, words(11)?];
+            Ok(([words(1)?, words(2)?, words(3)?, words(4)?, words(5)?], numbers, lists))
         })?;
-        rows.into_iter().map(|(study, extent)| self.with_extent(study, extent)).collect()
+        let read = |(words, (id, step_budget, trials), lists)| {
+            let [name, dataset, model, optimizer, schedule]: [String; 5] = words;
+            let [goal_errors, check_every, batch_sizes, sparsities]: [String; 4] = lists;
+            let goal_errors = self.list(&name, "goal_errors", &goal_errors)?;
+            let check_every = self.list(&name, "check_every", &check_every)?;
+            let batch_sizes = self.list(&name, "batch_sizes", &batch_sizes)?;
+            let sparsities = self.list(&name, "sparsities", &sparsities)?;
+            let step_budget = Steps(step_budget as u64);
+            let facts = StudyFacts {
+                name,
+                dataset,
+                model,
+                optimizer,
+                schedule,
+                goal_errors,
+                step_budget,
+                check_every,
+                trials,
+            };
+            Ok(StoredStudy { id, facts, batch_sizes, sparsities })
+        };
+        rows.into_iter().map(read).collect()
     }
 
-    fn with_extent(
+    /// A list that is kept as JSON.
+    fn list<T: DeserializeOwned>(
         &self,
-        mut study: StoredStudy,
-        (batch_sizes, sparsities): (String, String),
-    ) -> Result<StoredStudy, StoreError> {
-        let corrupt = |column, found: &str, expected| StoreError::Corrupt {
+        study: &str,
+        column: &'static str,
+        found: &str,
+    ) -> Result<T, StoreError> {
+        serde_json::from_str(found).map_err(|_| StoreError::Corrupt {
             path: self.path.clone(),
-            study: study.facts.name.clone(),
+            study: study.to_owned(),
             column,
             found: found.to_owned(),
-            expected,
-        };
-        let sizes: Vec<BatchSize> = serde_json::from_str(&batch_sizes)
-            .map_err(|_| corrupt("batch_sizes", &batch_sizes, "a list of batch sizes"))?;
-        let shares: Vec<Sparsity> = serde_json::from_str(&sparsities)
-            .map_err(|_| corrupt("sparsities", &sparsities, "a list of sparsities"))?;
-        (study.batch_sizes, study.sparsities) = (sizes, shares);
-        Ok(study)
-    }
-
-    /// Writes a finished trial with all its observations, in one transaction. A trial
-    /// that had failed before is replaced.
-    pub fn append(
-        &mut self,
-        study: &StoredStudy,
-        id: TrialId,
-        record: &Record,
-        message: Option<&str>,
-    ) -> Result<(), StoreError> {
-        let failed = failed("writing to", &self.path);
-        let write = |connection: &mut Connection| -> rusqlite::Result<()> {
-            let transaction = connection.transaction()?;
-            let Cell { batch_size, sparsity } = record.cell;
-            let point = &record.metaparameters;
-            transaction.execute(
-                "DELETE FROM trial WHERE study = ? AND batch_size = ? AND sparsity = ? AND trial = ?
-                     AND outcome = ?",
-                params![study.id, batch_size.0, sparsity.share(), record.trial, Outcome::Failed.name()],
-            )?;
-            transaction.execute(
-                "INSERT INTO trial (study, batch_size, sparsity, trial, hash, learning_rate, momentum,
-                     decay_steps, end_factor, outcome, steps, seconds, message, version)
-                 VALUES (:study, :batch_size, :sparsity, :trial, :hash, :learning_rate, :momentum,
-                     :decay_steps, :end_factor, :outcome, :steps, :seconds, :message, :version)",
-                named_params! {
-                    ":study": study.id,
-                    ":batch_size": batch_size.0,
-                    ":sparsity": sparsity.share(),
-                    ":trial": record.trial,
-                    ":hash": id.to_string(),
-                    ":learning_rate": point.learning_rate,
-                    ":momentum": point.momentum,
-                    ":decay_steps": point.decay_steps.map(|steps| steps.0 as i64),
-                    ":end_factor": point.end_factor,
-                    ":outcome": record.outcome.name(),
-                    ":steps": record.steps.0 as i64,
-                    ":seconds": record.seconds,
-                    ":message": message,
-                    ":version": env!("CARGO_PKG_VERSION"),
-                },
-            )?;
-            let trial = transaction.last_insert_rowid();
-            let mut insert =
-                transaction.prepare_cached("INSERT INTO observation VALUES (?, ?, ?, ?)")?;
-            for seen in &record.observations {
-                insert.execute(params![trial, seen.step.0 as i64, seen.loss, seen.error.0])?;
-            }
-            drop(insert);
-            transaction.commit()
-        };
-        write(&mut self.connection).map_err(failed)
-    }
-
-    /// All records of `study`, by cell and trial; with their observations if asked for.
-    pub fn records(&self, study: &StoredStudy, observed: bool) -> Result<Vec<Record>, StoreError> {
-        let sql =
-            "SELECT batch_size, sparsity, trial, learning_rate, momentum, decay_steps, end_factor,
-                       outcome, steps, seconds, id FROM trial WHERE study = ?
-                   ORDER BY batch_size, sparsity, trial";
-        let rows = self.rows(sql, [study.id], |row| {
-            let word: String = row.get(7)?;
-            let share: f64 = row.get(1)?;
-            let record = Record {
-                cell: Cell { batch_size: BatchSize(row.get(0)?), sparsity: Sparsity::DENSE },
-                trial: row.get(2)?,
-                metaparameters: Metaparameters {
-                    learning_rate: row.get(3)?,
-                    momentum: row.get(4)?,
-                    decay_steps: row.get::<_, Option<i64>>(5)?.map(|steps| Steps(steps as u64)),
-                    end_factor: row.get(6)?,
-                },
-                outcome: Outcome::Failed,
-                steps: Steps(row.get::<_, i64>(8)? as u64),
-                seconds: row.get(9)?,
-                observations: Vec::new(),
-            };
-            Ok((record, share, word, row.get::<_, i64>(10)?))
-        })?;
-        let complete = |(mut record, share, word, id): (Record, f64, String, i64)| {
-            let corrupt = |column, found: String, expected| StoreError::Corrupt {
-                path: self.path.clone(),
-                study: study.facts.name.clone(),
-                column,
-                found,
-                expected,
-            };
-            record.cell.sparsity = Sparsity::new(share)
-                .ok_or_else(|| corrupt("sparsity", share.to_string(), "at least 0 and below 1"))?;
-            record.outcome = Outcome::from_name(&word)
-                .ok_or_else(|| corrupt("outcome", word, "one of the five outcomes"))?;
-            if observed {
-                record.observations = self.observations(id)?;
-            }
-            Ok(record)
-        };
-        rows.into_iter().map(complete).collect()
-    }
-
-    fn observations(&self, trial: i64) -> Result<Vec<Observation>, StoreError> {
-        let sql = "SELECT step, loss, error FROM observation WHERE trial = ? ORDER BY step";
-        self.rows(sql, [trial], |row| {
-            Ok(Observation {
-                step: Steps(row.get::<_, i64>(0)? as u64),
-                loss: row.get(1)?,
-                error: ErrorRate(row.get(2)?),
-            })
+            expected: "what Parsity wrote there, as JSON",
         })
     }
 
@@ -391,6 +298,15 @@ impl Store {
     fn failed(&self, action: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
         failed(action, &self.path)
     }
+}
+
+fn cannot_make(path: &Path) -> impl FnOnce(std::io::Error) -> StoreError + use<> {
+    let path = path.to_owned();
+    move |source| StoreError::CannotMake { path, source }
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("plain values are JSON")
 }
 
 fn failed(action: &'static str, path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + use<> {

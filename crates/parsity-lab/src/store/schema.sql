@@ -9,9 +9,9 @@ CREATE TABLE study (
     model       TEXT    NOT NULL,
     optimizer   TEXT    NOT NULL,
     schedule    TEXT    NOT NULL,
-    goal_error  REAL    NOT NULL,
+    goal_errors TEXT    NOT NULL,  -- from the loosest to the tightest, as JSON
     step_budget INTEGER NOT NULL,
-    check_every INTEGER NOT NULL,
+    check_every TEXT    NOT NULL,  -- by batch size, as JSON
     batch_sizes TEXT    NOT NULL,  -- the extent that was asked for last, as JSON
     sparsities  TEXT    NOT NULL,
     trials      INTEGER NOT NULL,
@@ -29,9 +29,13 @@ CREATE TABLE trial (
     momentum      REAL,
     decay_steps   INTEGER,
     end_factor    REAL,
+    protocol      TEXT    NOT NULL,  -- racing or exhaustive
     outcome       TEXT    NOT NULL,
     steps         INTEGER NOT NULL,
+    reached       TEXT    NOT NULL,  -- steps to each goal reached, from the loosest, as JSON
+    evaluated     INTEGER NOT NULL,  -- images looked at in goal checks
     seconds       REAL    NOT NULL,
+    weights       TEXT,              -- SHA-256 of the weights it ended with
     message       TEXT,              -- why it failed
     version       TEXT    NOT NULL,  -- of Parsity
     finished_at   TEXT    NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ', 'now')),
@@ -42,6 +46,14 @@ CREATE TABLE observation (
     trial INTEGER NOT NULL REFERENCES trial ON DELETE CASCADE,
     step  INTEGER NOT NULL,
     loss  REAL    NOT NULL,  -- mean training loss since the last goal check
-    error REAL    NOT NULL,  -- on the entire validation split
+    error REAL    NOT NULL,  -- on the entire validation split, or at least that
+    exact INTEGER NOT NULL,  -- 0 if the check ended early, and `error` is a lower bound
     PRIMARY KEY (trial, step)
+) STRICT, WITHOUT ROWID;
+
+-- What initial weights are worth before pruning; serves all studies with the same data set,
+-- model, pruning and seed.
+CREATE TABLE saliency (
+    start  TEXT NOT NULL PRIMARY KEY,  -- a hash of what they follow from
+    scores BLOB NOT NULL               -- one number of 4 bytes per parameter
 ) STRICT, WITHOUT ROWID;

@@ -4,14 +4,15 @@ use super::{print, report, run, threads};
 use crate::arguments::Quickstart;
 use crate::failure::End;
 use anyhow::Context;
-use parsity_lab::find_study;
+use parsity_lab::{Options, find_study};
 
 pub(crate) fn quickstart(arguments: &Quickstart) -> anyhow::Result<End> {
     let question = find_study("quickstart")?;
     let out = &arguments.out;
     std::fs::create_dir_all(out).with_context(|| format!("making the folder {}", out.display()))?;
     let store = out.join("parsity.sqlite");
-    let summary = run::carry_out(&question, &store, threads(arguments.threads))?;
+    let options = Options::new(&question.study, threads(arguments.threads));
+    let summary = run::carry_out(&question, &store, &options)?;
     let name = question.study.name();
     run::show(name, &store)?;
     if !summary.stopped {

@@ -6,15 +6,27 @@ use crate::commands::report::summaries;
 use crate::failure::End;
 use crate::interrupt;
 use crate::progress::Progress;
+use crate::words::count;
 use anstream::eprintln;
+use parsity_analysis::tightest;
 use parsity_data::Cache;
-use parsity_lab::{Bench, Lock, Question, Store, Summary};
+use parsity_lab::{Bench, Lock, Options, Question, Store, Summary};
+use parsity_study::Protocol;
 use std::path::Path;
+use std::time::Duration;
 
 pub(crate) fn run(arguments: &Run) -> anyhow::Result<End> {
-    let question = restricted(&arguments.extent)?;
+    let mut question = restricted(&arguments.extent)?;
+    if arguments.exhaustive {
+        question.study = question.study.with_protocol(Protocol::Exhaustive);
+    }
     let path = &arguments.store.store;
-    let summary = carry_out(&question, path, threads(arguments.threads))?;
+    let options = Options {
+        memory: arguments.memory << 20,
+        save_every: Duration::from_secs_f64(arguments.save_every),
+        ..Options::new(&question.study, threads(arguments.threads))
+    };
+    let summary = carry_out(&question, path, &options)?;
     let (name, store) = (question.study.name(), path.display());
     show(name, path)?;
     print(format!(
@@ -28,7 +40,7 @@ pub(crate) fn run(arguments: &Run) -> anyhow::Result<End> {
 pub(crate) fn carry_out(
     question: &Question,
     path: &Path,
-    threads: usize,
+    options: &Options,
 ) -> anyhow::Result<Summary> {
     let study = &question.study;
     let stop = interrupt::flag();
@@ -38,16 +50,32 @@ pub(crate) fn carry_out(
     let _lock = Lock::take(path)?;
     let mut store = Store::open(path)?;
     let stored = store.enter(study, &bench.fingerprint)?;
-    let done = summaries(&store, &stored)?.iter().map(|cell| u64::from(cell.done())).sum();
+    let known = summaries(&store, &stored)?;
+    let done = tightest(&known).iter().map(|cell| u64::from(cell.done())).sum();
     let trials = study.cells().count() as u64 * u64::from(study.trials());
     if done > 0 {
         eprintln!("{done} of {trials} trials were done before and are kept");
     }
     let progress = Progress::new(study, done);
     let watch = |event: parsity_lab::Event<'_>| progress.watch(event);
-    let summary = parsity_lab::run(study, &bench, &mut store, threads, stop, &watch);
+    let summary = parsity_lab::run(study, &bench, &mut store, options, stop, &watch);
     progress.finish();
-    Ok(summary?)
+    let summary = summary?;
+    eprintln!("{}", work(&summary));
+    Ok(summary)
+}
+
+/// What a run has done.
+fn work(summary: &Summary) -> String {
+    let pruned = match summary.pruned {
+        0 => String::new(),
+        images => format!(", {} pruned with", count(images as f64)),
+    };
+    format!(
+        "work of this run: {} images trained, {} looked at in goal checks{pruned}",
+        count(summary.trained as f64),
+        count(summary.evaluated as f64)
+    )
 }
 
 /// Prints the table of a study.

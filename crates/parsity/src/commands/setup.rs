@@ -4,8 +4,8 @@ use crate::arguments::Setup;
 use crate::interrupt;
 use parsity_data::{Cache, Dataset};
 use parsity_engine::{Pattern, Team, initialize};
-use parsity_lab::{Bench, Starts, find_model, load_weights};
-use parsity_study::Pruning;
+use parsity_lab::{Bench, find_model, load_weights};
+use parsity_study::{Pruning, Sparsity};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -28,8 +28,13 @@ pub(crate) fn set_up(setup: &Setup) -> anyhow::Result<Option<Ready>> {
         None => initialize(&bench.network, setup.seed),
     };
     let pruning = Pruning { method: setup.method, biases: !setup.keep_biases };
-    let starts = Starts::new(&bench, pruning);
     let go_on = || !interrupt::flag().load(Ordering::Relaxed);
-    let pattern = starts.pattern(setup.seed, setup.sparsity, &parameters, &mut team, &go_on);
+    let pattern = if setup.sparsity == Sparsity::DENSE {
+        Some(Pattern::dense(parameters.len()))
+    } else {
+        let scores = bench.saliencies(pruning, setup.seed, &parameters, &mut team, &go_on);
+        let survivors = setup.sparsity.survivors(parameters.len());
+        scores.map(|scores| Pattern::of_highest(&scores, survivors))
+    };
     Ok(pattern.map(|pattern| Ready { bench, parameters, pattern, team }))
 }

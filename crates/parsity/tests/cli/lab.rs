@@ -47,30 +47,6 @@ fn a_study_ends_with_a_table_a_figure_and_nothing_left_to_do() {
 }
 
 #[test]
-fn a_killed_study_continues_to_the_same_table() {
-    let desk = Desk::new();
-    desk.ok("run study.toml --store calm.sqlite");
-    let calm = table(&desk, "calm.sqlite");
-    let mut kills = 0;
-    for delay in (0..40).map(|turn| 150 + 37 * (turn % 10)) {
-        let mut command = desk.command("run study.toml --store killed.sqlite");
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(delay));
-        let finished = child.try_wait().unwrap().is_some();
-        // SIGKILL: no handler, no farewell.
-        let _ = child.kill();
-        child.wait().unwrap();
-        if finished {
-            break;
-        }
-        kills += 1;
-    }
-    desk.ok("run study.toml --store killed.sqlite");
-    assert!(kills > 0, "the study was too short to be killed");
-    assert_eq!(table(&desk, "killed.sqlite"), calm);
-}
-
-#[test]
 fn two_runs_do_not_share_a_store() {
     let desk = Desk::new();
     let slow = "run study.toml --trials 2000 --batch-sizes 128";

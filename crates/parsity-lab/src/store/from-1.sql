@@ -1,0 +1,22 @@
+-- From the first version of the schema to the second.
+
+ALTER TABLE study ADD COLUMN goal_errors TEXT NOT NULL DEFAULT '[]';
+UPDATE study SET goal_errors = json_array(goal_error);
+ALTER TABLE study DROP COLUMN goal_error;
+ALTER TABLE study ADD COLUMN intervals TEXT NOT NULL DEFAULT '';
+UPDATE study SET intervals = CAST(check_every AS TEXT);
+ALTER TABLE study DROP COLUMN check_every;
+ALTER TABLE study RENAME COLUMN intervals TO check_every;
+
+ALTER TABLE trial ADD COLUMN protocol TEXT NOT NULL DEFAULT 'racing';
+ALTER TABLE trial ADD COLUMN reached TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE trial ADD COLUMN evaluated INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE trial ADD COLUMN weights TEXT;
+UPDATE trial SET reached = json_array(steps) WHERE outcome = 'complete';
+
+ALTER TABLE observation ADD COLUMN exact INTEGER NOT NULL DEFAULT 1;
+
+CREATE TABLE saliency (
+    start  TEXT NOT NULL PRIMARY KEY,
+    scores BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
