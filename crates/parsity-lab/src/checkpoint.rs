@@ -67,7 +67,7 @@ impl Checkpoints {
             fs::write(&part, to_bytes(trial, checkpoint))?;
             fs::rename(&part, &path)
         };
-        write().map_err(LabError::io("writing the checkpoint", &path))
+        write().map_err(|source| LabError::CannotSave { path, source })
     }
 
     /// The checkpoint of a trial, if there is one that is whole.

@@ -27,6 +27,12 @@ pub enum LabError {
     /// The operating system refused.
     #[error("{action} {}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: io::Error },
+    /// A trial under way cannot be saved.
+    #[error(
+        "saving a trial in {}: {source}; make room there, or use a store elsewhere, then run \
+         again: all finished trials are kept", path.display()
+    )]
+    CannotSave { path: PathBuf, source: io::Error },
     /// A study or model file is wrong.
     #[error(transparent)]
     Study(#[from] StudyError),

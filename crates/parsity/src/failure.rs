@@ -64,12 +64,16 @@ fn is_request(error: &anyhow::Error) -> bool {
     let store = |error: &StoreError| {
         !matches!(
             error,
-            StoreError::Sqlite { .. } | StoreError::Lock { .. } | StoreError::Corrupt { .. }
+            StoreError::Sqlite { .. }
+                | StoreError::CannotWrite { .. }
+                | StoreError::CannotMake { .. }
+                | StoreError::Lock { .. }
+                | StoreError::Corrupt { .. }
         )
     };
     if let Some(error) = error.downcast_ref::<LabError>() {
         return match error {
-            LabError::Io { .. } => false,
+            LabError::Io { .. } | LabError::CannotSave { .. } => false,
             LabError::Data(error) => data(error),
             LabError::Store(error) => store(error),
             _ => true,

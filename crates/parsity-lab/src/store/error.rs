@@ -56,6 +56,12 @@ pub enum StoreError {
     /// A new store cannot be put where it was asked for.
     #[error("making {}: {source}; its folder must be writable", path.display())]
     CannotMake { path: PathBuf, source: std::io::Error },
+    /// No room, or not ours to write.
+    #[error(
+        "{action} {}: {source}; make room there, or see that you may write to it and its folder, \
+         then run again: all finished trials are kept", path.display()
+    )]
+    CannotWrite { action: &'static str, path: PathBuf, source: rusqlite::Error },
     /// SQLite refused.
     #[error("{action} {}: {source}", path.display())]
     Sqlite { action: &'static str, path: PathBuf, source: rusqlite::Error },

@@ -311,5 +311,14 @@ fn json(value: &impl serde::Serialize) -> String {
 
 fn failed(action: &'static str, path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
     let path = path.to_owned();
-    move |source| StoreError::Sqlite { action, path: path.clone(), source }
+    move |source| {
+        use rusqlite::ErrorCode::{CannotOpen, DiskFull, ReadOnly, SystemIoFailure};
+        let path = path.clone();
+        match source.sqlite_error_code() {
+            Some(CannotOpen | DiskFull | ReadOnly | SystemIoFailure) => {
+                StoreError::CannotWrite { action, path, source }
+            }
+            _ => StoreError::Sqlite { action, path, source },
+        }
+    }
 }

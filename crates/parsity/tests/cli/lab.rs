@@ -63,6 +63,61 @@ fn two_runs_do_not_share_a_store() {
 }
 
 #[test]
+fn a_full_disk_is_told_and_what_was_acknowledged_stays() {
+    let desk = Desk::new();
+    desk.ok("run study.toml --trials 2 --batch-sizes 32 --sparsities 0");
+    let before = desk.json("status small --json")["cells"].clone();
+    // Files may not grow beyond this size any more, which is as good as a full disk.
+    let limited = |arguments: &str, blocks: u32| {
+        let program = env!("CARGO_BIN_EXE_parsity");
+        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec {program} {arguments}");
+        let mut shell = std::process::Command::new("sh");
+        shell.arg("-c").arg(script).current_dir(desk.path("")).output().unwrap()
+    };
+    for blocks in [1, 40, 80, 120] {
+        let output = limited("run study.toml --trials 300 --save-every 0", blocks);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{blocks}: {told}");
+        assert!(told.contains("help: make room there"), "{blocks}: {told}");
+        assert!(!told.contains("panicked"), "{told}");
+    }
+    desk.ok("run study.toml --trials 2 --batch-sizes 32 --sparsities 0");
+    assert_eq!(desk.json("status small --json")["cells"], before);
+}
+
+#[test]
+fn several_goals_are_answered_by_one_set_of_trainings() {
+    let desk = Desk::new();
+    let goals = crate::STUDY.replace("goal_error = 0.6", "goal_errors = [0.6, 0.7]");
+    desk.write("study.toml", &goals);
+    let text = desk.ok("run study.toml");
+    assert!(text.contains("0.7") && text.contains("0.6"), "{text}");
+    let status = desk.json("status small --json");
+    let cells = status["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 8);
+    for (loose, tight) in cells[..4].iter().zip(&cells[4..]) {
+        assert_eq!((&loose["goal_error"], &tight["goal_error"]), (&0.7.into(), &0.6.into()));
+        let steps = |cell: &serde_json::Value| cell["steps_to_result"].as_u64().unwrap();
+        assert!(steps(loose) <= steps(tight), "{loose} {tight}");
+    }
+    // The tightest goal alone gives the same answer.
+    desk.write(
+        "study.toml",
+        &crate::STUDY.replace("small", "alone").replace("glyphs-alone", "glyphs-small"),
+    );
+    desk.ok("run study.toml");
+    let alone = desk.json("status alone --json");
+    for (one, two) in alone["cells"].as_array().unwrap().iter().zip(&cells[4..]) {
+        assert_eq!(one["steps_to_result"], two["steps_to_result"]);
+        assert_eq!(one["best_trial"], two["best_trial"]);
+    }
+    let written = desk.ok("report small --out figures");
+    for file in ["scaling-0.7.svg", "scaling-0.6.png", "steps-to-result.csv"] {
+        assert!(written.contains(file) && exists(&desk.path("figures").join(file)), "{written}");
+    }
+}
+
+#[test]
 fn an_interrupted_study_says_so_and_keeps_what_it_has() {
     let desk = Desk::new();
     let long = "run study.toml --trials 2000";
