@@ -3,6 +3,7 @@
 //! What a reader must know to read a number: words and numbers only, no model, no search
 //! space. Apart from the study, because records outlive the file that asked for them.
 
+use crate::checks::CheckEvery;
 use crate::study::Study;
 use crate::units::{ErrorRate, Steps};
 use serde::Serialize;
@@ -21,12 +22,12 @@ pub struct StudyFacts {
     pub optimizer: String,
     /// The name of the learning-rate schedule.
     pub schedule: String,
-    /// The error at which the goal is reached.
-    pub goal_error: ErrorRate,
+    /// The errors at which a goal is reached, from the loosest to the tightest.
+    pub goal_errors: Vec<ErrorRate>,
     /// Steps after which a trial is given up.
     pub step_budget: Steps,
-    /// Steps between two goal checks.
-    pub check_every: Steps,
+    /// Steps between two goal checks, by batch size.
+    pub check_every: CheckEvery,
     /// Trials per cell.
     pub trials: u32,
 }
@@ -41,9 +42,9 @@ impl StudyFacts {
             model: workload.model.name.clone(),
             optimizer: workload.optimizer.name().to_owned(),
             schedule: workload.schedule.name().to_owned(),
-            goal_error: workload.goal_error,
+            goal_errors: workload.goal_errors.clone(),
             step_budget: workload.step_budget,
-            check_every: workload.check_every,
+            check_every: workload.check_every.clone(),
             trials: study.trials(),
         }
     }

@@ -5,6 +5,7 @@
 //! come from a search space ([`Space`]). What a trial leaves behind is a [`Record`].
 
 mod check;
+mod checks;
 mod source;
 mod words;
 
@@ -23,12 +24,13 @@ pub mod units;
 pub mod workload;
 
 pub use builtin::BuiltIn;
+pub use checks::{CheckEvery, CheckRange};
 pub use error::{Place, Problem, StudyError, nearest};
 pub use facts::StudyFacts;
 pub use file::{StudyFile, schema};
 pub use model::{Kind, Layer, ModelFile, Padding};
 pub use plan::{CellWork, Plan, Work};
-pub use record::{Cell, Observation, Outcome, Record};
+pub use record::{Cell, Observation, Outcome, Protocol, Record};
 pub use search::{Range, Scale, Space};
 pub use study::{Difference, Study};
 pub use trial::{Metaparameters, Trial, TrialId};

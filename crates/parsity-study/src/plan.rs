@@ -51,10 +51,10 @@ impl Plan {
         let workload = study.workload();
         let trials = u64::from(study.trials());
         let steps = trials.saturating_mul(workload.step_budget.0);
-        let checks = trials.saturating_mul(workload.checks_at_most());
         let cells: Vec<CellWork> = study
             .cells()
             .map(|cell| {
+                let checks = trials.saturating_mul(workload.checks_at_most(cell.batch_size));
                 let images = steps.saturating_mul(u64::from(cell.batch_size.0));
                 CellWork { cell, work: Work { trials, steps, images, checks } }
             })

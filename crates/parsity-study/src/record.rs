@@ -5,6 +5,7 @@
 
 use crate::trial::Metaparameters;
 use crate::units::{BatchSize, ErrorRate, Sparsity, Steps};
+use crate::words::words;
 use serde::{Deserialize, Serialize};
 
 /// One (batch size, sparsity) of a study.
@@ -23,8 +24,23 @@ pub struct Observation {
     pub step: Steps,
     /// Mean training loss over the steps since the last goal check.
     pub loss: f64,
-    /// Error on the entire validation split.
+    /// Error on the entire validation split, or less than that.
     pub error: ErrorRate,
+    /// Whether the entire split was looked at. If not, there were already more errors than
+    /// any open goal allows, and the true error is at least `error`.
+    pub exact: bool,
+}
+
+words! {
+    /// How far the trials of a cell are trained. The steps-to-result are the same.
+    #[derive(Default)]
+    pub enum Protocol {
+        /// Together, until the best one is known; goal checks end when their verdict is certain.
+        #[default]
+        Racing = "racing",
+        /// Each to its own end, with the entire validation split at every goal check.
+        Exhaustive = "exhaustive",
+    }
 }
 
 /// How a trial ended.
@@ -79,12 +95,30 @@ pub struct Record {
     pub trial: u32,
     /// The point of the search it was trained with.
     pub metaparameters: Metaparameters,
-    /// How it ended.
+    /// How far it would have been trained.
+    pub protocol: Protocol,
+    /// How it ended; complete if it reached the tightest goal.
     pub outcome: Outcome,
-    /// Steps trained when it ended; for a complete trial, its steps to the goal.
+    /// Steps trained when it ended; for a complete trial, its steps to the tightest goal.
     pub steps: Steps,
+    /// The steps to each goal that it reached, from the loosest on.
+    pub reached: Vec<Steps>,
+    /// Images looked at in goal checks.
+    pub evaluated: u64,
     /// Seconds of computing.
     pub seconds: f64,
+    /// SHA-256 of the weights it ended with, if it ever started: the same on every machine.
+    pub weights: Option<String>,
     /// Every goal check, in order.
     pub observations: Vec<Observation>,
+}
+
+impl Record {
+    /// How it ended, and after how many steps, if only goal `goal` counts (0 is the loosest).
+    pub fn toward(&self, goal: usize) -> (Outcome, Steps) {
+        match self.reached.get(goal) {
+            Some(&steps) => (Outcome::Complete, steps),
+            None => (self.outcome, self.steps),
+        }
+    }
 }

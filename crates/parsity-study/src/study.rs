@@ -5,10 +5,11 @@
 //! shares its trials with the whole.
 
 use crate::check::{check, check_batch_sizes, check_sparsities, check_trials};
+use crate::checks::CheckEvery;
 use crate::error::StudyError;
 use crate::file::StudyFile;
 use crate::model::ModelFile;
-use crate::record::Cell;
+use crate::record::{Cell, Protocol};
 use crate::search::Space;
 use crate::trial::Trial;
 use crate::units::{BatchSize, Sparsity};
@@ -26,6 +27,7 @@ pub struct Study {
     batch_sizes: Vec<BatchSize>,
     sparsities: Vec<Sparsity>,
     trials: u32,
+    protocol: Protocol,
 }
 
 /// A line in which two canonical texts differ.
@@ -51,9 +53,9 @@ impl Study {
             model,
             optimizer: file.optimizer,
             schedule: file.schedule,
-            goal_error: file.goal_error,
+            goal_errors: vec![file.goal_error],
             step_budget: file.step_budget,
-            check_every: file.check_every,
+            check_every: CheckEvery::always(file.check_every),
             data_seed: file.data_seed,
             validation_share: file.validation_share,
         };
@@ -65,6 +67,7 @@ impl Study {
             batch_sizes: file.batch_sizes,
             sparsities: file.sparsities,
             trials: file.trials,
+            protocol: Protocol::default(),
         })
     }
 
@@ -101,6 +104,17 @@ impl Study {
     /// How many trials each cell has.
     pub fn trials(&self) -> u32 {
         self.trials
+    }
+
+    /// How far its trials are trained.
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// The same question, answered under another protocol.
+    pub fn with_protocol(mut self, protocol: Protocol) -> Self {
+        self.protocol = protocol;
+        self
     }
 
     /// The same question with another number of trials per cell.
@@ -148,7 +162,8 @@ impl Study {
     /// The question as text: all that changes the numbers of a trial, so neither its name
     /// nor its grid nor its number of trials. In the format of a trial's canonical text.
     pub fn canonical(&self) -> String {
-        let mut text = format!("parsity study 1\n{}", self.workload.canonical());
+        let mut text =
+            format!("parsity study 1\n{}", self.workload.canonical(&self.workload.check_every));
         text += &self.pruning.canonical();
         for (key, range) in self.space.dimensions() {
             text += &format!("search.{key} = {range}\n");

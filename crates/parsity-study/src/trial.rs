@@ -57,7 +57,8 @@ impl Trial {
     /// All that can change its numbers, as text.
     pub fn canonical(&self) -> String {
         let Cell { batch_size, sparsity } = self.cell;
-        let mut text = format!("parsity trial 1\n{}", self.workload.canonical());
+        let check_every = self.workload.check_every.at(batch_size);
+        let mut text = format!("parsity trial 1\n{}", self.workload.canonical(&check_every));
         text += &format!("batch_size = {batch_size}\nsparsity = {}\n", sparsity.share());
         // A dense trial is the same whatever the pruning would be.
         if sparsity != Sparsity::DENSE {

@@ -3,8 +3,9 @@
 //! What all trials of a study share. Apart from the study, because a trial carries its
 //! workload with it: whatever can change its numbers is inside it.
 
+use crate::checks::CheckEvery;
 use crate::model::ModelFile;
-use crate::units::{ErrorRate, Steps};
+use crate::units::{BatchSize, ErrorRate, Steps};
 use crate::words::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -88,12 +89,13 @@ pub struct Workload {
     pub optimizer: Optimizer,
     /// The learning-rate schedule.
     pub schedule: Schedule,
-    /// The validation error at or below which a trial is complete.
-    pub goal_error: ErrorRate,
+    /// Validation errors at or below which a goal is reached, from the loosest to the
+    /// tightest; at the tightest, a trial is complete.
+    pub goal_errors: Vec<ErrorRate>,
     /// The steps after which a trial is incomplete.
     pub step_budget: Steps,
-    /// The steps between goal checks.
-    pub check_every: Steps,
+    /// The steps between goal checks, by batch size.
+    pub check_every: CheckEvery,
     /// The seed of the validation split and of the order of examples.
     pub data_seed: u64,
     /// The share of the training examples that is held out for goal checks.
@@ -101,14 +103,14 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// How many goal checks a trial has at most.
-    pub fn checks_at_most(&self) -> u64 {
-        self.step_budget.0 / self.check_every.0.max(1)
+    /// How many goal checks a trial at `batch_size` has at most.
+    pub fn checks_at_most(&self, batch_size: BatchSize) -> u64 {
+        self.step_budget.0 / self.check_every.at(batch_size).0.max(1)
     }
 
-    /// Its part of a canonical text. Names of the network and its layers are not in it:
-    /// they change no number.
-    pub(crate) fn canonical(&self) -> String {
+    /// Its part of a canonical text; `check_every` in the words of whoever it is for. Names
+    /// of the network and its layers are not in it: they change no number.
+    pub(crate) fn canonical(&self, check_every: &dyn std::fmt::Display) -> String {
         let [channels, height, width] = self.model.input;
         let mut text = format!(
             "dataset = {}\nmodel.input = {channels}x{height}x{width}\n",
@@ -117,10 +119,12 @@ impl Workload {
         for (layer, number) in self.model.layers.iter().zip(1..) {
             text += &format!("model.layer{number} = {layer}\n");
         }
-        let Workload { optimizer, schedule, goal_error, step_budget, check_every, .. } = self;
+        let goals: Vec<String> = self.goal_errors.iter().map(ErrorRate::to_string).collect();
+        let goals = goals.join(", ");
+        let Workload { optimizer, schedule, step_budget, .. } = self;
         let Workload { data_seed, validation_share, .. } = self;
         text + &format!(
-            "optimizer = {optimizer}\nschedule = {schedule}\ngoal_error = {goal_error}\n\
+            "optimizer = {optimizer}\nschedule = {schedule}\ngoal_error = {goals}\n\
              step_budget = {step_budget}\ncheck_every = {check_every}\n\
              data_seed = {data_seed}\nvalidation_share = {validation_share}\n"
         )
