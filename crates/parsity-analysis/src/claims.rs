@@ -125,8 +125,7 @@ fn no_worse_when_sparse(study: &StudyCurves) -> Vec<Statement> {
     let Some(dense) = study.curve(Sparsity::DENSE) else { return Vec::new() };
     let both = |sparse: &FittedCurve| {
         let label = format!("{}, {}", study.study, sparse.sparsity);
-        let critical = laws(sparse, dense)
-            .map(|(a, b)| a.critical_batch_size().over(&b.critical_batch_size()));
+        let critical = laws(sparse, dense).map(|(a, b)| a.critical_batch_size_over(b));
         let steps = Ratios::of(&sparse.readings, &dense.readings).line.map(|line| line.mean);
         [
             Statement::about(
@@ -215,13 +214,13 @@ fn momentum_goes_further(studies: &[StudyCurves]) -> Vec<Statement> {
             statements.push(Statement::about(
                 format!("{label}: fewer steps at large batch sizes than with SGD"),
                 "steps at maximal data parallelism, over those of SGD",
-                pair.map(|(a, b)| a.floor().over(&b.floor())),
+                pair.map(|(a, b)| a.floor_over(b)),
                 |ratio| Verdict::below(ratio, 1.0, NEGLIGIBLE_RATIO),
             ));
             statements.push(Statement::about(
                 format!("{label}: a much larger critical batch size than SGD"),
                 "critical batch size, over that of SGD",
-                pair.map(|(a, b)| a.critical_batch_size().over(&b.critical_batch_size())),
+                pair.map(|(a, b)| a.critical_batch_size_over(b)),
                 |ratio| Verdict::above(ratio, MUCH, 1.0),
             ));
         }
@@ -254,17 +253,14 @@ fn lipschitz_rises(lipschitz: &[LipschitzAverage]) -> Statement {
     let averages: Vec<f64> = sorted.iter().map(|it| it.average).collect();
     let exact = |value: f64| Estimate { value, low: value, high: value };
     let Rising { verdict, chance } = rising(&averages);
-    let evidence = averages.iter().map(|&average| Evidence {
-        name: "mean local Lipschitz constant, by sparsity",
-        estimate: exact(average),
-    });
-    let chance =
-        Evidence { name: "probability of such an order by chance", estimate: exact(chance) };
-    Statement {
-        says: "the Lipschitz constant grows with sparsity".to_owned(),
-        verdict,
-        evidence: evidence.chain([chance]).collect(),
+    let number = |name, value| Evidence { name, estimate: exact(value) };
+    let mut evidence: Vec<Evidence> =
+        averages.iter().map(|&it| number("mean local Lipschitz constant", it)).collect();
+    if !averages.is_empty() {
+        evidence.push(number("probability of such an order by chance", chance));
     }
+    let says = "the Lipschitz constant grows with sparsity".to_owned();
+    Statement { says, verdict, evidence }
 }
 
 fn laws<'a>(a: &'a FittedCurve, b: &'a FittedCurve) -> Option<(&'a Law, &'a Law)> {

@@ -44,8 +44,8 @@ impl FittedCurve {
     /// `None` if fewer than two of them have steps.
     ///
     /// The law has the slopes −1 and 0 built in, so whether a curve does have such regions
-    /// has to be seen without it. Only how much a reading scatters is taken from the law,
-    /// since two or three readings do not tell.
+    /// has to be seen without it. Only how much a reading scatters is taken from the whole
+    /// curve, since two or three readings do not tell.
     pub fn slope_in(&self, region: Region) -> Option<Estimate> {
         let law = self.law.as_ref()?;
         let regions = Regions::of(law);
@@ -65,9 +65,35 @@ impl FittedCurve {
         let value = spans.iter().map(|(at, span)| (at - x) * span.middle()).sum::<f64>() / spread;
         // Each reading is off by its scatter, and by where between two checks it lies.
         let rounding = spans.iter().map(|(_, span)| (span.high - span.low).powi(2) / 12.0);
-        let variance = law.fit().scatter.powi(2) + rounding.sum::<f64>() / n;
-        let room = reach(CONFIDENCE, law.fit().bounded - 2) * (variance / spread).sqrt();
+        let (scatter, degrees) = self.scatter(law);
+        let variance = scatter * scatter + rounding.sum::<f64>() / n;
+        let room = reach(CONFIDENCE, degrees) * (variance / spread).sqrt();
         Some(Estimate { value, low: value - room, high: value + room })
+    }
+
+    /// How much a reading scatters, with the degrees of freedom of that number: about the
+    /// law, or about the line between its neighbours. Each holds what its curve misses of
+    /// the true one, besides the scatter, so the smaller one is nearer to it.
+    fn scatter(&self, law: &Law) -> (f64, usize) {
+        let about_law = (law.fit().scatter, law.fit().bounded - 2);
+        let places = self.readings.iter().map(|it| (it.batch_size.ln(), it.steps.span()));
+        let places: Vec<(f64, Span)> = places.filter(|(_, span)| span.is_bounded()).collect();
+        let squares = places.windows(3).map(|three| {
+            let [(x0, y0), (x1, y1), (x2, y2)] =
+                [0, 1, 2].map(|i| (three[i].0, three[i].1.middle()));
+            let share = (x1 - x0) / (x2 - x0);
+            let distance = y1 - (1.0 - share) * y0 - share * y2;
+            distance * distance / (1.0 + share * share + (1.0 - share).powi(2))
+        });
+        let count = places.len() - 2;
+        let about_neighbours = (squares.sum::<f64>() / count as f64).sqrt();
+        // Distances share their readings, which is worth about half of them.
+        let degrees = count / 2;
+        if degrees > 0 && about_neighbours < about_law.0 {
+            (about_neighbours, degrees)
+        } else {
+            about_law
+        }
     }
 }
 

@@ -62,7 +62,7 @@ pub enum Finding {
         /// How many times as many it needs at least.
         factor: f64,
     },
-    /// Steps still fall at the largest batch sizes: there is no floor to be seen.
+    /// Steps still fall at the largest batch sizes, or just one of them lies on the floor.
     NoFlatRegion {
         /// The sparsity.
         sparsity: Sparsity,
@@ -177,19 +177,21 @@ fn rise(curve: &FittedCurve) -> Option<Finding> {
     (factor >= CLEAR_RISE).then_some(Finding::NotMonotone { sparsity, smaller, larger, factor })
 }
 
-/// Whether no reading lies in the region of maximal data parallelism, or the critical
-/// batch size has no upper end.
+/// Whether fewer than two readings lie in the region of maximal data parallelism, or the
+/// critical batch size has no upper end.
 fn missing_floor(curve: &FittedCurve) -> Option<Finding> {
     let law = curve.law.as_ref()?;
-    let critical = law.critical_batch_size();
     let reached = curve.readings.iter().filter(|r| matches!(r.steps, Measured::Interval { .. }));
-    let largest = reached.map(|reading| reading.batch_size).max_by(f64::total_cmp)?;
+    let sizes: Vec<f64> = reached.map(|reading| reading.batch_size).collect();
+    let largest = sizes.iter().copied().max_by(f64::total_cmp)?;
     let from = Regions::of(law).maximal_from.value;
-    if critical.high.is_finite() && largest >= from {
+    let flat = sizes.iter().filter(|&&size| size >= from).count();
+    if law.critical_batch_size().high.is_finite() && flat >= 2 {
         return None;
     }
-    // As far as the floor should begin, but not farther than a few doublings at a time.
-    let doublings = (from / largest).log2().ceil().clamp(2.0, AT_ONCE as f64) as i32;
+    // To where the floor should begin and one doubling on, but a few doublings at a time.
+    let doublings = (from / largest).log2().ceil().max(0.0) + if flat > 0 { 0.0 } else { 1.0 };
+    let doublings = doublings.clamp(1.0, AT_ONCE as f64) as i32;
     let add = (1..=doublings).map(|i| size(largest * 2f64.powi(i))).collect();
     Some(Finding::NoFlatRegion { sparsity: curve.sparsity, largest: size(largest), add })
 }
@@ -258,7 +260,10 @@ impl fmt::Display for Finding {
                  steps of batch size {smaller}"
             ),
             Finding::NoFlatRegion { sparsity, largest, .. } => {
-                write!(f, "sparsity {sparsity}: no floor is seen up to batch size {largest}")
+                write!(
+                    f,
+                    "sparsity {sparsity}: up to batch size {largest}, the floor is not measured yet"
+                )
             }
             Finding::InfeasibleShare { cell, infeasible, trials, .. } => {
                 write!(f, "{}: {infeasible} of {trials} trials diverged", place(cell))

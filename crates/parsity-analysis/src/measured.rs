@@ -37,8 +37,8 @@ pub struct Reading {
     pub steps: Measured,
 }
 
-/// A number with its interval of 90 % confidence. An end that the data do not bound is 0
-/// or infinity.
+/// A number with its interval of 90 % confidence. Most are positive, and an end that the
+/// data do not bound is 0 or infinity.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
     /// The most likely value.

@@ -7,15 +7,16 @@
 //! The interval holds the parameters that are not much less likely than the best one.
 //! How much is set by Student's distribution and not by the large-sample limit: for a
 //! straight line through exact values the interval is then the exact one, however few
-//! they are. A bootstrap of the residuals, in 200 studies with planted curves, held the
-//! truth in 79 % of them at 8 batch sizes, 80 % at 11 and 86 % at 14, and with residuals
-//! blown up by √(n/(n−2)) in 82, 86 and 88 %; this interval did in 92, 89 and 91 %.
+//! they are. A percentile bootstrap of the residuals, tried on 200 planted curves with a
+//! scatter of 10 %, held the truth in 79 % of them at 8 batch sizes, 80 % at 11 and 86 % at
+//! 14, and with residuals blown up by √(n/(n−2)) in 82, 86 and 88 %; this interval did in
+//! 92, 89 and 91 %.
 
 use crate::likelihood::{Location, locate};
 use crate::measured::{CONFIDENCE, Estimate, Span};
 use crate::student::reach;
 
-/// Where along its line a parameter is: at an ordinary place, or at one of the limits.
+/// A value of the parameter, or one of its limits, with the best location there.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Stop {
     pub(crate) at: f64,
@@ -165,7 +166,7 @@ impl Profile {
         Estimate { value, low: ends.0, high: ends.1 }
     }
 
-    /// The scatter of the values about the best curve, with two parameters and the centre
+    /// The scatter of the values about the best curve, with the parameter and the centre
     /// paid for.
     pub(crate) fn scatter(&self) -> f64 {
         let n = self.bounded as f64;

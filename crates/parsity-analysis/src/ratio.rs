@@ -84,7 +84,7 @@ impl Ratios {
 
 /// Whether the critical batch size of `sparse` is larger than that of `dense`.
 pub fn larger_critical_batch_size(says: String, sparse: &Law, dense: &Law) -> Statement {
-    let ratio = sparse.critical_batch_size().over(&dense.critical_batch_size());
+    let ratio = sparse.critical_batch_size_over(dense);
     Statement::about(says, "sparse/dense critical batch size", Some(ratio), |ratio| {
         Verdict::above(ratio, 1.0, NEGLIGIBLE_CRITICAL)
     })

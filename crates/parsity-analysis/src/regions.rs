@@ -63,3 +63,38 @@ impl Regions {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::{Measured, Reading};
+
+    fn regions(steps: impl Fn(f64) -> f64) -> Regions {
+        let reading = |i| {
+            let batch_size = 2f64.powi(i);
+            Reading { batch_size, steps: Measured::at_check(steps(batch_size).ceil(), 1.0) }
+        };
+        let readings: Vec<Reading> = (1..=14).map(reading).collect();
+        Regions::of(&Law::of(&readings).unwrap())
+    }
+
+    #[test]
+    fn at_the_borders_of_a_smooth_curve_steps_are_a_quarter_above_the_lines() {
+        let steps = |b: f64| 400_000.0 / b + 1_000.0;
+        let it = regions(steps);
+        let [linear, maximal] = [it.linear_up_to.value, it.maximal_from.value];
+        assert!((steps(linear) / (400_000.0 / linear) - 1.25).abs() < 0.01);
+        assert!((steps(maximal) / 1_000.0 - 1.25).abs() < 0.01);
+        let of = [2.0, 64.0, 128.0, 1_024.0, 2_048.0, 16_384.0].map(|b| it.region(b));
+        use Region::{DiminishingReturns as D, LinearScaling as L, MaximalDataParallelism as M};
+        assert_eq!(of, [L, L, D, D, M, M]);
+    }
+
+    #[test]
+    fn a_hard_knee_leaves_no_room_for_diminishing_returns() {
+        let it = regions(|b| (400_000.0 / b).max(1_000.0));
+        assert_eq!(it.linear_up_to, it.maximal_from);
+        assert_eq!(it.region(256.0), Region::LinearScaling);
+        assert_eq!(it.region(512.0), Region::MaximalDataParallelism);
+    }
+}
