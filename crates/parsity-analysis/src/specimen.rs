@@ -19,6 +19,7 @@ pub(crate) fn facts(goals: &[f64], trials: u32) -> StudyFacts {
         step_budget: Steps(40_000),
         check_every: CheckEvery::by_batch_size([(2, 16), (1024, 4)].map(range).to_vec()).unwrap(),
         trials,
+        search: None,
     }
 }
 

@@ -4,6 +4,7 @@
 //! space. Apart from the study, because records outlive the file that asked for them.
 
 use crate::checks::CheckEvery;
+use crate::search::Space;
 use crate::study::Study;
 use crate::units::{ErrorRate, Steps};
 use serde::Serialize;
@@ -30,6 +31,8 @@ pub struct StudyFacts {
     pub check_every: CheckEvery,
     /// Trials per cell.
     pub trials: u32,
+    /// The ranges of the search, where they are known.
+    pub search: Option<Space>,
 }
 
 impl StudyFacts {
@@ -46,6 +49,7 @@ impl StudyFacts {
             step_budget: workload.step_budget,
             check_every: workload.check_every.clone(),
             trials: study.trials(),
+            search: Some(*study.space()),
         }
     }
 }

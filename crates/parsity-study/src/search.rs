@@ -28,7 +28,7 @@ words! {
 }
 
 /// The values that a metaparameter may take, and how they are covered.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Range {
     /// The lowest value.
     pub from: f64,
@@ -104,7 +104,7 @@ pub struct SearchKeys {
 }
 
 /// The ranges of the metaparameters that a workload uses.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Space {
     /// The range of the (initial) learning rate.
     pub learning_rate: Range,

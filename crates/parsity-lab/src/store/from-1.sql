@@ -8,6 +8,8 @@ UPDATE study SET intervals = CAST(check_every AS TEXT);
 ALTER TABLE study DROP COLUMN check_every;
 ALTER TABLE study RENAME COLUMN intervals TO check_every;
 
+ALTER TABLE study ADD COLUMN search TEXT;
+
 ALTER TABLE trial ADD COLUMN protocol TEXT NOT NULL DEFAULT 'racing';
 ALTER TABLE trial ADD COLUMN reached TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE trial ADD COLUMN evaluated INTEGER NOT NULL DEFAULT 0;

@@ -195,11 +195,14 @@ impl Store {
         self.connection
             .execute(
                 "INSERT INTO study (name, question, fingerprint, dataset, model, optimizer, schedule,
-                     goal_errors, step_budget, check_every, batch_sizes, sparsities, trials)
+                     goal_errors, step_budget, check_every, batch_sizes, sparsities, trials,
+                     search)
                  VALUES (:name, :question, :fingerprint, :dataset, :model, :optimizer, :schedule,
-                     :goal_errors, :step_budget, :check_every, :batch_sizes, :sparsities, :trials)
+                     :goal_errors, :step_budget, :check_every, :batch_sizes, :sparsities, :trials,
+                     :search)
                  ON CONFLICT (name) DO UPDATE SET batch_sizes = excluded.batch_sizes,
-                     sparsities = excluded.sparsities, trials = excluded.trials",
+                     sparsities = excluded.sparsities, trials = excluded.trials,
+                     search = excluded.search",
                 named_params! {
                     ":name": facts.name,
                     ":question": question,
@@ -214,6 +217,7 @@ impl Store {
                     ":batch_sizes": json(&study.batch_sizes()),
                     ":sparsities": json(&study.sparsities()),
                     ":trials": facts.trials,
+                    ":search": json(&facts.search),
                 },
             )
             .map_err(self.failed("writing to"))?;
@@ -236,20 +240,22 @@ impl Store {
     /// All studies, in the order in which they were entered.
     pub fn studies(&self) -> Result<Vec<StoredStudy>, StoreError> {
         let sql = "SELECT id, name, dataset, model, optimizer, schedule, step_budget, trials,
-                       goal_errors, check_every, batch_sizes, sparsities FROM study ORDER BY id";
+                       goal_errors, check_every, batch_sizes, sparsities,
+                       coalesce(search, 'null') FROM study ORDER BY id";
         let rows = self.rows(sql, [], |row| {
             let words = |index| row.get::<_, String>(index);
             let numbers = (row.get(0)?, row.get::<_, i64>(6)?, row.get(7)?);
-            let lists = [words(8)?, words(9)?, words(10)?, words(11)?];
+            let lists = [words(8)?, words(9)?, words(10)?, words(11)?, words(12)?];
             Ok(([words(1)?, words(2)?, words(3)?, words(4)?, words(5)?], numbers, lists))
         })?;
         let read = |(words, (id, step_budget, trials), lists)| {
             let [name, dataset, model, optimizer, schedule]: [String; 5] = words;
-            let [goal_errors, check_every, batch_sizes, sparsities]: [String; 4] = lists;
+            let [goal_errors, check_every, batch_sizes, sparsities, search]: [String; 5] = lists;
             let goal_errors = self.list(&name, "goal_errors", &goal_errors)?;
             let check_every = self.list(&name, "check_every", &check_every)?;
             let batch_sizes = self.list(&name, "batch_sizes", &batch_sizes)?;
             let sparsities = self.list(&name, "sparsities", &sparsities)?;
+            let search = self.list(&name, "search", &search)?;
             let step_budget = Steps(step_budget as u64);
             let facts = StudyFacts {
                 name,
@@ -261,6 +267,7 @@ impl Store {
                 step_budget,
                 check_every,
                 trials,
+                search,
             };
             Ok(StoredStudy { id, facts, batch_sizes, sparsities })
         };

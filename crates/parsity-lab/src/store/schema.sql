@@ -15,6 +15,7 @@ CREATE TABLE study (
     batch_sizes TEXT    NOT NULL,  -- the extent that was asked for last, as JSON
     sparsities  TEXT    NOT NULL,
     trials      INTEGER NOT NULL,
+    search      TEXT,              -- the ranges of the search, as JSON
     created_at  TEXT    NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))
 ) STRICT;
 

@@ -28,6 +28,7 @@ pub(crate) fn facts(name: &str) -> StudyFacts {
         step_budget: Steps(BUDGET),
         check_every: CheckEvery::always(Steps(CHECK_EVERY)),
         trials: 100,
+        search: None,
     }
 }
 
