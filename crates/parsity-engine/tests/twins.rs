@@ -43,14 +43,28 @@ fn compare_without(
     density: Option<f64>,
     dead: impl Fn(usize) -> bool,
 ) {
+    compare_changed(input, layers, images, density, dead, |_, weight| weight);
+}
+
+/// The same, with other weights: `change` makes them of the index and the usual weight.
+fn compare_changed(
+    input: Shape,
+    layers: &[Layer],
+    images: usize,
+    density: Option<f64>,
+    dead: impl Fn(usize) -> bool,
+    change: impl Fn(usize, f32) -> f32,
+) {
     let network = Arc::new(Network::new(input, layers).unwrap());
     let classes = network.classes() as u32;
     let material = support::noise(input, images, classes);
     let normalization = Normalization::of(material.examples());
     let mut stream = Stream::new(9, Purpose::Pruning, 1);
     // Biases that are not zero, so that they matter.
-    let parameters: Vec<f32> =
-        initialize(&network, 5).iter().map(|w| w + 0.1 * stream.normal() as f32).collect();
+    let parameters = initialize(&network, 5).into_iter().enumerate();
+    let parameters: Vec<f32> = parameters
+        .map(|(index, weight)| change(index, weight + 0.1 * stream.normal() as f32))
+        .collect();
     let saliencies: Vec<f32> = parameters.iter().map(|_| stream.uniform() as f32).collect();
     let alive: Vec<f32> =
         (0..saliencies.len()).map(|i| if dead(i) { -1.0 } else { saliencies[i] }).collect();
@@ -149,6 +163,35 @@ fn a_dead_filter_and_a_dead_layer_agree() {
     // Filter 1 of the first convolution with its bias; then the whole second convolution.
     compare_without(shape, &layers, 17, None, |i| (18..36).contains(&i) || i == 109);
     compare_without(shape, &layers, 5, Some(0.7), |i| (114..114 + 216 + 4).contains(&i));
+}
+
+#[test]
+fn blocks_without_a_gradient_beside_others_agree() {
+    let pool = || Layer::MaxPool { size: 2, stride: 2 };
+    let layers = [
+        conv("a", 2, 3, 1, Padding::Same),
+        Layer::Relu,
+        pool(),
+        conv("b", 2, 3, 1, Padding::Same),
+        Layer::Relu,
+        pool(),
+        Layer::Flatten,
+        dense(3),
+    ];
+    let shape = Shape::new(1, 8, 8);
+    let (b, bias_of_a, bias_of_b) = (20..58, 18..20, 56..58);
+    // Of the second convolution nothing survives, so no unit is ever at work.
+    compare_without(shape, &layers, 19, None, |i| b.contains(&i));
+    // Thresholds at which some images excite a unit and others do not: blocks of one image
+    // are dead or alive.
+    for threshold in [0.4, 0.8, 1.2, 1.6, 2.0, 2.5, 3.0] {
+        for biases in [&bias_of_a, &bias_of_b] {
+            let lower = |i, weight| if biases.contains(&i) { -threshold } else { weight };
+            for images in [1, 17, 33] {
+                compare_changed(shape, &layers, images, None, |_| false, lower);
+            }
+        }
+    }
 }
 
 #[test]

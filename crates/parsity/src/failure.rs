@@ -32,7 +32,7 @@ pub(crate) fn tell(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::SUCCESS;
     }
-    let chain = format!("{error:#}");
+    let chain = told(error);
     let (what, advice) = match chain.rsplit_once("; ") {
         Some((what, advice)) => (what, advice),
         None => (chain.as_str(), "`parsity COMMAND --help` shows what a command expects"),
@@ -42,6 +42,20 @@ pub(crate) fn tell(error: &anyhow::Error) -> ExitCode {
     anstream::eprintln!("{red}error:{red:#} {what}");
     anstream::eprintln!("{cyan}help:{cyan:#} {advice}");
     ExitCode::from(if is_request(error) { 2 } else { 1 })
+}
+
+/// The error and its causes, each once: many messages tell their cause themselves.
+fn told(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        let heart = cause.rsplit(": ").next().unwrap_or(&cause);
+        if !text.contains(heart) {
+            // What to do stays at the end.
+            let end = text.rfind("; ").unwrap_or(text.len());
+            text.insert_str(end, &format!(": {cause}"));
+        }
+    }
+    text
 }
 
 /// Whoever reads our output has seen enough.

@@ -147,6 +147,11 @@ fn relu_max_pool_body(window: Window, lanes: u32, x: Source, y: Target, codes: &
     })
 }
 
+/// Whether no window has a positive number.
+pub(crate) fn nobody(codes: &[u8]) -> bool {
+    codes.iter().all(|&code| code == NOBODY)
+}
+
 multiversion! {
     /// dx = dy at the number that `codes` names, else 0. Windows do not overlap.
     relu_max_pool_gradient(window: Window, lanes: u32, codes: &[u8], dy: Source, dx: Target)

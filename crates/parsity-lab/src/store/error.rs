@@ -51,7 +51,7 @@ pub enum StoreError {
         expected: &'static str,
     },
     /// The lock file cannot be made.
-    #[error("locking {}: {source}", path.display())]
+    #[error("locking {}: {source}; its folder must exist, and you must be allowed to write to it", path.display())]
     Lock { path: PathBuf, source: std::io::Error },
     /// A new store cannot be put where it was asked for.
     #[error("making {}: {source}; its folder must be writable", path.display())]

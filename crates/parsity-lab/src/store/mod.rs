@@ -93,21 +93,29 @@ impl Store {
         if !path.is_file() {
             return Err(StoreError::Missing { path: path.to_owned() });
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connect = || -> Result<Self, StoreError> {
+        let connect = |address: &Path, more: OpenFlags| -> Result<(Self, i64), StoreError> {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
             let connection =
-                Connection::open_with_flags(path, flags).map_err(failed("opening", path))?;
+                Connection::open_with_flags(address, flags).map_err(failed("opening", path))?;
             connection.busy_timeout(PATIENCE).map_err(failed("opening", path))?;
-            Ok(Store { path: path.to_owned(), connection })
+            let store = Store { path: path.to_owned(), connection };
+            let version = store.version()?;
+            Ok((store, version))
         };
-        let store = connect()?;
-        match store.version()? {
+        let (store, version) = match connect(path, OpenFlags::empty()) {
+            // Where nobody may write, nobody does: the file can be read as it stands.
+            Err(StoreError::CannotWrite { .. }) => {
+                connect(&unchanging(path), OpenFlags::SQLITE_OPEN_URI)?
+            }
+            found => found?,
+        };
+        match version {
             SCHEMA => Ok(store),
             0 => Err(StoreError::NotAStore { path: path.to_owned() }),
             _ => {
                 drop(store);
                 Store::open(path)?;
-                connect()
+                Ok(connect(path, OpenFlags::empty())?.0)
             }
         }
     }
@@ -305,6 +313,13 @@ impl Store {
     fn failed(&self, action: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
         failed(action, &self.path)
     }
+}
+
+/// The address of a file that does not change while it is read.
+fn unchanging(path: &Path) -> PathBuf {
+    let letters = path.to_string_lossy();
+    let letters = letters.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    PathBuf::from(format!("file:{letters}?immutable=1"))
 }
 
 fn cannot_make(path: &Path) -> impl FnOnce(std::io::Error) -> StoreError + use<> {
