@@ -10,7 +10,9 @@
 //! ```
 
 mod batches;
+pub mod comm;
 mod examples;
+mod grains;
 mod initialization;
 mod kernels;
 mod lowering;
@@ -28,7 +30,9 @@ mod team;
 mod workspace;
 
 pub use batches::{Batches, Order};
+pub use comm::Comm;
 pub use examples::{Examples, ExamplesError, Normalization};
+pub use grains::Reduction;
 pub use initialization::initialize;
 pub use kernels::LANES;
 pub use kernels::vector::InstructionSet;

@@ -1,28 +1,26 @@
-//! Threads that work on one batch together, and always with the same result.
+//! Threads, and processes, that work on one batch together, always with the same result.
 //!
 //! A batch is cut into fixed *grains*; each grain's gradient is computed by whichever
 //! thread is free, into the grain's own vector; the vectors are then added along a fixed
 //! tree. So the number of threads never changes a bit. A team of one has no threads
-//! besides its caller and does exactly the same.
+//! besides its caller and does exactly the same. Teams of several processes share the
+//! grains out between them.
 
+use crate::comm::Comm;
+use crate::grains::{Grain, Grains, Reduction, Wire, grain_size, share};
 use crate::kernels::LANES;
 use crate::program::Program;
 use crate::workspace::{Material, Workspace, lanes};
 use std::hint::spin_loop;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
-/// A batch has at most this many grains.
-const MOST_GRAINS: usize = 16;
+/// Blocks that each process looks at before it tells the others.
+const TURN: usize = 8;
 /// Turns of waiting before a thread goes to sleep.
 const SPINS: u32 = 4_000;
-
-/// Examples in each grain of a batch of `batch` examples (the last may have fewer):
-/// whole blocks, and as many grains as allowed.
-pub(crate) fn grain_size(batch: usize) -> usize {
-    batch.div_ceil(MOST_GRAINS).next_multiple_of(LANES)
-}
 
 /// What is to be done with each piece of a job.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,22 +44,18 @@ struct Job {
     /// Which examples of each block were classified wrongly, a bit each.
     wrong: Vec<AtomicU16>,
     task: Task,
+    /// Examples in a piece.
     piece: usize,
+    /// The pieces that are to be worked on.
+    pieces: Range<usize>,
     /// Images in a block, as a power of two.
     lanes: u32,
-}
-
-/// The gradient of one grain, and its loss.
-#[derive(Debug, Default)]
-pub(crate) struct Grain {
-    gradient: Vec<f32>,
-    loss: f64,
 }
 
 #[derive(Debug)]
 struct Shared {
     job: RwLock<Option<Job>>,
-    grains: Vec<Mutex<Grain>>,
+    grains: Grains,
     /// The next piece to be taken.
     next: AtomicUsize,
     /// The sum of errors counted.
@@ -82,6 +76,7 @@ pub struct Team {
     shared: Arc<Shared>,
     own: Vec<Workspace>,
     wrong: Vec<AtomicU16>,
+    wire: Option<Wire>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -109,7 +104,7 @@ impl Team {
     pub fn new(threads: usize) -> Self {
         let shared = Arc::new(Shared {
             job: RwLock::new(None),
-            grains: (0..MOST_GRAINS).map(|_| Mutex::default()).collect(),
+            grains: Grains::new(),
             next: AtomicUsize::new(0),
             errors: AtomicU64::new(0),
             call: AtomicU64::new(0),
@@ -122,7 +117,25 @@ impl Team {
             std::thread::spawn(move || shared.serve())
         };
         let threads = (1..threads.max(1)).map(spawn).collect();
-        Team { shared, own: vec![], wrong: vec![], threads }
+        Team { shared, own: vec![], wrong: vec![], wire: None, threads }
+    }
+
+    /// The part of a team that works in this process, with `threads` of its own. All parts
+    /// make the same calls in the same order.
+    pub fn connected(threads: usize, comm: Box<dyn Comm>, reduction: Reduction) -> Self {
+        let mut team = Team::new(threads);
+        team.wire = Some(Wire::new(comm, reduction));
+        team
+    }
+
+    /// Its wire to the other processes, if there are any.
+    pub fn comm(&mut self) -> Option<&mut (dyn Comm + 'static)> {
+        self.wire.as_mut().map(|wire| &mut *wire.comm)
+    }
+
+    /// Which part of the team this is, and how many there are.
+    fn place(&self) -> (usize, usize) {
+        self.wire.as_ref().map_or((0, 1), |wire| (wire.comm.rank(), wire.comm.size()))
     }
 
     /// How many threads work, the caller's included.
@@ -140,11 +153,13 @@ impl Team {
         indices: &mut Vec<u32>,
         scale: f32,
     ) -> (f64, Gradient<'_>) {
-        let pieces = indices.len().div_ceil(grain_size(indices.len()));
         let piece = grain_size(indices.len());
-        self.run(program, material, values, indices, Task::Gradient { scale }, piece);
-        let loss = self.shared.combine(pieces);
-        (loss, Gradient(self.shared.grain(0)))
+        let grains = indices.len().div_ceil(piece);
+        let (rank, size) = self.place();
+        let own = share(grains, rank, size);
+        self.run(program, material, values, indices, Task::Gradient { scale }, piece, own);
+        let loss = self.shared.grains.combine(grains, values.len(), self.wire.as_mut());
+        (loss, Gradient(self.shared.grains.lock(0)))
     }
 
     /// Looks at the examples `indices` in order until more than `most` were classified
@@ -159,7 +174,23 @@ impl Team {
     ) -> Look<'_> {
         self.shared.errors.store(0, Ordering::Relaxed);
         self.wrong.resize_with(indices.len().div_ceil(LANES), AtomicU16::default);
-        self.run(program, material, values, indices, Task::Errors { most }, LANES);
+        let task = Task::Errors { most };
+        let (rank, size) = self.place();
+        if size == 1 {
+            let all = 0..self.wrong.len();
+            self.run(program, material, values, indices, task, LANES, all);
+        } else {
+            // Turn by turn, so that all know soon when there is no need to go on.
+            let (mut start, mut errors) = (0, 0);
+            while start < self.wrong.len() && errors <= most {
+                let turn = (TURN * size).min(self.wrong.len() - start);
+                let own = share(turn, rank, size);
+                let own = start + own.start..start + own.end;
+                self.run(program, material, values, indices, task, LANES, own);
+                errors += self.exchange(start, turn);
+                start += turn;
+            }
+        }
         // Several threads may have gone on for some blocks more.
         let (mut blocks, mut errors) = (0, 0);
         while blocks < self.wrong.len() && errors <= most {
@@ -169,7 +200,29 @@ impl Team {
         Look { seen: indices.len().min(blocks * LANES), errors, wrong: &self.wrong }
     }
 
+    /// Tells the other processes which examples of the blocks from `start` on, `turn` of them,
+    /// were wrong here, and learns which were wrong there; returns how many were.
+    fn exchange(&mut self, start: usize, turn: usize) -> usize {
+        let (rank, size) = self.place();
+        let Some(wire) = &mut self.wire else { return 0 };
+        let mut bits = vec![0.0; turn];
+        for block in share(turn, rank, size) {
+            let wrong = self.wrong[start + block].load(Ordering::Relaxed);
+            bits[block] = f32::from(wrong);
+        }
+        // Whole numbers below 2^24 add up exactly, in any order.
+        wire.comm.sum(&mut bits);
+        let mut errors = 0;
+        for (block, &bits) in bits.iter().enumerate() {
+            let wrong = bits as u16;
+            self.wrong[start + block].store(wrong, Ordering::Relaxed);
+            errors += wrong.count_ones() as usize;
+        }
+        errors
+    }
+
     /// Lends the vectors to the team, lets all work, and gives the vectors back.
+    #[allow(clippy::too_many_arguments)]
     fn run(
         &mut self,
         program: &Arc<Program>,
@@ -178,6 +231,7 @@ impl Team {
         indices: &mut Vec<u32>,
         task: Task,
         piece: usize,
+        pieces: Range<usize>,
     ) {
         let lanes = match task {
             Task::Gradient { .. } => lanes(indices.len()),
@@ -191,11 +245,12 @@ impl Team {
             wrong: std::mem::take(&mut self.wrong),
             task,
             piece,
+            pieces: pieces.clone(),
             lanes,
         };
         let shared = &*self.shared;
         *shared.job.write().unwrap_or_else(PoisonError::into_inner) = Some(job);
-        shared.next.store(0, Ordering::Relaxed);
+        shared.next.store(pieces.start, Ordering::Relaxed);
         shared.busy.store(self.threads.len(), Ordering::Relaxed);
         if !self.threads.is_empty() {
             shared.ring(shared.call.load(Ordering::Relaxed) + 1);
@@ -305,10 +360,6 @@ impl Shared {
         }
     }
 
-    fn grain(&self, index: usize) -> MutexGuard<'_, Grain> {
-        self.grains[index].lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Takes pieces of the job until none is left.
     fn work(&self, workspaces: &mut Vec<Workspace>) {
         let job = self.job.read().unwrap_or_else(PoisonError::into_inner);
@@ -328,11 +379,14 @@ impl Shared {
                 return;
             }
             let piece = self.next.fetch_add(1, Ordering::Relaxed);
+            if piece >= job.pieces.end {
+                return;
+            }
             let Some(indices) = pieces.nth(piece - taken) else { return };
             taken = piece + 1;
             match job.task {
                 Task::Gradient { scale } => {
-                    let mut grain = self.grain(piece);
+                    let mut grain = self.grains.lock(piece);
                     grain.gradient.clear();
                     grain.gradient.resize(job.values.len(), 0.0);
                     grain.loss = workspace.accumulate(
@@ -350,38 +404,5 @@ impl Shared {
                 }
             }
         }
-    }
-
-    /// Adds the grains along a tree that depends on their number only; the sum ends in
-    /// grain 0. Returns the sum of their losses.
-    fn combine(&self, grains: usize) -> f64 {
-        let mut distance = 1;
-        while distance < grains {
-            for left in (0..grains - distance).step_by(2 * distance) {
-                let (mut left, right) = (self.grain(left), self.grain(left + distance));
-                left.loss += right.loss;
-                for (left, right) in left.gradient.iter_mut().zip(&right.gradient) {
-                    *left += right;
-                }
-            }
-            distance *= 2;
-        }
-        self.grain(0).loss
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn grains_are_whole_blocks_and_never_too_many() {
-        for batch in 1..5000 {
-            let size = grain_size(batch);
-            assert_eq!(size % LANES, 0);
-            assert!(batch.div_ceil(size) <= MOST_GRAINS, "{batch}");
-        }
-        assert_eq!(grain_size(64), LANES);
-        assert_eq!(grain_size(1024), 64);
     }
 }
