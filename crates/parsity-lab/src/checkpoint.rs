@@ -6,6 +6,7 @@
 
 use crate::error::LabError;
 use crate::goal_check::GoalCheck;
+use parsity_engine::Session;
 use parsity_study::{ErrorRate, Observation, Steps, TrialId};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use sha2::{Digest, Sha256};
@@ -61,13 +62,9 @@ impl Checkpoints {
     /// Writes the checkpoint of a trial. An older one is replaced as a whole.
     pub(crate) fn save(&self, trial: TrialId, checkpoint: &Checkpoint) -> Result<(), LabError> {
         let path = self.path(trial);
-        let part = path.with_extension("part");
-        let write = || -> io::Result<()> {
-            fs::create_dir_all(&self.folder)?;
-            fs::write(&part, to_bytes(trial, checkpoint))?;
-            fs::rename(&part, &path)
-        };
-        write().map_err(|source| LabError::CannotSave { path, source })
+        let made = fs::create_dir_all(&self.folder);
+        let written = made.and_then(|()| write(&path, &to_bytes(trial, checkpoint)));
+        written.map_err(|source| LabError::CannotSave { path, source })
     }
 
     /// The checkpoint of a trial, if there is one that is whole.
@@ -197,6 +194,53 @@ fn digest<'a>(parts: impl Iterator<Item = &'a [u8]>) -> String {
 /// SHA-256 of numbers, as 64 hexadecimal digits.
 pub(crate) fn digest_of(weights: &[f32]) -> String {
     digest(std::iter::once(bytes(weights.iter().copied(), f32::to_le_bytes).as_slice()))
+}
+
+/// Saves where a single training stands, in a file of its own. `losses` is the sum since the
+/// last goal check.
+pub fn save_training(
+    path: &Path,
+    training: TrialId,
+    session: &Session,
+    losses: f64,
+) -> Result<(), LabError> {
+    let steps = Steps(session.steps());
+    let checkpoint = Checkpoint {
+        progress: Progress { steps, losses, ..Progress::default() },
+        weights: session.weights().to_vec(),
+        velocity: session.velocity().to_vec(),
+        check: GoalCheck::new(&[]),
+    };
+    write(path, &to_bytes(training, &checkpoint))
+        .map_err(|source| LabError::CannotSave { path: path.to_owned(), source })
+}
+
+/// Takes a single training up where its file says, if there is one; returns the sum of losses
+/// since the last goal check.
+pub fn resume_training(
+    path: &Path,
+    training: TrialId,
+    session: &mut Session,
+) -> Result<Option<f64>, LabError> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(LabError::io("reading", path)(error)),
+    };
+    let kept = from_bytes(training, &bytes)
+        .filter(|kept| session.resume(kept.progress.steps.0, &kept.weights, &kept.velocity));
+    match kept {
+        Some(kept) => Ok(Some(kept.progress.losses)),
+        None => Err(LabError::OtherCheckpoint { path: path.to_owned() }),
+    }
+}
+
+/// Writes a file as a whole or not at all.
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".part");
+    fs::write(&name, bytes)?;
+    fs::rename(&name, path)
 }
 
 #[cfg(test)]

@@ -33,6 +33,12 @@ pub enum LabError {
          again: all finished trials are kept", path.display()
     )]
     CannotSave { path: PathBuf, source: io::Error },
+    /// A checkpoint of something else.
+    #[error(
+        "{} is not a checkpoint of this training, or is damaged; remove it, or name another file \
+         with `--checkpoint`", path.display()
+    )]
+    OtherCheckpoint { path: PathBuf },
     /// A study or model file is wrong.
     #[error(transparent)]
     Study(#[from] StudyError),

@@ -23,6 +23,7 @@ mod studies;
 mod weights;
 
 pub use bench::{Bench, Validation, load_dataset};
+pub use checkpoint::{resume_training, save_training};
 pub use error::LabError;
 pub use lower::{lower_model, lower_optimizer, lower_pruning, lower_schedule};
 pub use pace::{Pace, measure_pace};

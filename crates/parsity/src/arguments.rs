@@ -52,7 +52,10 @@ pub(crate) enum Command {
         # Exactly repeatable in another framework: file order, nothing held out, given weights.\n  \
         parsity train --dataset mnist --model simple-cnn --optimizer sgd --learning-rate 0.1 \\\n      \
             --batch-size 100 --steps 10 --order sequential --validation none \\\n      \
-            --init init.safetensors --save trained.safetensors")]
+            --init init.safetensors --save trained.safetensors\n\n  \
+        # Data parallel on four processes (built with `--features mpi`); the same bits as on one.\n  \
+        mpirun -n 4 parsity train --dataset mnist --model simple-cnn --optimizer momentum \\\n      \
+            --learning-rate 0.05 --momentum 0.9 --batch-size 512 --steps 1000 --threads 1")]
     Train(Train),
     /// Prune a network at initialization and show what survives
     #[command(after_help = "Example:\n  \
@@ -68,6 +71,20 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  parsity data list\n  parsity data fetch mnist\n  \
                             parsity data fetch cifar10 --from ~/Downloads/cifar-10-batches-bin")]
     Data(Data),
+}
+
+impl Command {
+    /// Its name, if it writes what several processes would write over each other.
+    pub(crate) fn needs_one_process(&self) -> Option<&'static str> {
+        match self {
+            Command::Quickstart(_) => Some("quickstart"),
+            Command::Run(_) => Some("run"),
+            Command::Report(_) => Some("report"),
+            Command::Prune(_) => Some("prune"),
+            Command::Bench(_) => Some("bench"),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -264,6 +281,26 @@ pub(crate) struct Train {
     /// Write step, loss, error and seconds of each goal check as JSON lines
     #[arg(long, value_name = "FILE.jsonl")]
     pub(crate) log: Option<PathBuf>,
+    /// Save the state of the training here from time to time, and go on from there if the file
+    /// exists; the number of threads and processes may be another one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) checkpoint: Option<PathBuf>,
+    /// How often the state is saved
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
+    pub(crate) save_every: f64,
+    /// How several processes add their gradients: to the same bits whatever their number, or
+    /// as fast as MPI does it
+    #[arg(long, value_enum, default_value_t = ReductionArgument::Exact)]
+    pub(crate) reduction: ReductionArgument,
+}
+
+/// How several processes add their gradients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReductionArgument {
+    /// Along a fixed tree
+    Exact,
+    /// By MPI's own sum
+    Fast,
 }
 
 #[derive(Debug, Args)]

@@ -4,15 +4,29 @@ mod arguments;
 mod commands;
 mod failure;
 mod interrupt;
+mod processes;
 mod progress;
 mod words;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
+use processes::Processes;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let result = match Arguments::parse().command {
+    let command = Arguments::parse().command;
+    let result = match command.needs_one_process().map_or(Ok(()), Processes::refuse_several) {
+        Err(error) => Err(error),
+        Ok(()) => carry_out(command),
+    };
+    match result {
+        Ok(end) => end.code(),
+        Err(error) => failure::tell(&error),
+    }
+}
+
+fn carry_out(command: Command) -> anyhow::Result<failure::End> {
+    match command {
         Command::Quickstart(arguments) => commands::quickstart::quickstart(&arguments),
         Command::Studies(arguments) => commands::studies::studies(&arguments),
         Command::Plan(arguments) => commands::plan::plan(&arguments),
@@ -23,9 +37,5 @@ fn main() -> ExitCode {
         Command::Prune(arguments) => commands::prune::prune(&arguments),
         Command::Bench(arguments) => commands::bench::bench(&arguments),
         Command::Data(arguments) => commands::data::data(&arguments),
-    };
-    match result {
-        Ok(end) => end.code(),
-        Err(error) => failure::tell(&error),
     }
 }

@@ -1,12 +1,15 @@
 //! `parsity prune`: what survives.
 
 use super::setup::{Ready, set_up};
-use super::{print, print_json, table};
+use super::{print, print_json, table, threads};
 use crate::arguments::Prune;
 use crate::failure::{End, WrongRequest};
+use crate::interrupt;
 use crate::words::grouped;
+use parsity_engine::Team;
 use parsity_lab::save_weights;
 use parsity_study::Sparsity;
+use std::sync::atomic::Ordering;
 
 pub(crate) fn prune(arguments: &Prune) -> anyhow::Result<End> {
     let setup = &arguments.setup;
@@ -15,7 +18,9 @@ pub(crate) fn prune(arguments: &Prune) -> anyhow::Result<End> {
             WrongRequest("there is nothing to prune; add `--sparsity 0.9`".to_owned()).into()
         );
     }
-    let Some(ready) = set_up(setup)? else { return Ok(End::Interrupted) };
+    let go_on = || !interrupt::flag().load(Ordering::Relaxed);
+    let team = Team::new(threads(setup.threads));
+    let Some(ready) = set_up(setup, team, &go_on)? else { return Ok(End::Interrupted) };
     let Ready { bench, parameters, pattern, .. } = ready;
     let network = &bench.network;
     if let Some(path) = &setup.save {

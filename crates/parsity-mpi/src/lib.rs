@@ -1,0 +1,22 @@
+//! The wire: the engine's `Comm` over MPI.
+//!
+//! Everything but [`launched`] needs the feature `mpi`, and an MPI library. The functions
+//! of MPI that are needed are wrapped in a few lines of C (`shim.c`), compiled by MPI's own
+//! `mpicc`: so any implementation will do, and nothing has to be generated from its headers.
+
+#[cfg(feature = "mpi")]
+mod world;
+
+#[cfg(feature = "mpi")]
+pub use world::World;
+
+/// How many processes were launched together with this one, if a launcher did: `mpirun`,
+/// `mpiexec` or Slurm's `srun`.
+pub fn launched() -> Option<usize> {
+    const SIZES: [&str; 4] =
+        ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS"];
+    // Slurm sets the number of tasks for batch scripts, too, which are one process.
+    let by_slurm = std::env::var_os("SLURM_PROCID").is_some();
+    let sizes = SIZES.iter().filter(|name| **name != "SLURM_NTASKS" || by_slurm);
+    sizes.filter_map(|name| std::env::var(name).ok()).find_map(|size| size.parse().ok())
+}
