@@ -26,7 +26,7 @@ pub use bench::{Bench, Validation, load_dataset};
 pub use checkpoint::{resume_training, save_training};
 pub use error::LabError;
 pub use lower::{lower_model, lower_optimizer, lower_pruning, lower_schedule};
-pub use pace::{Pace, measure_pace};
+pub use pace::{Pace, measure_pace, measure_steps};
 pub use run::{Event, Measures, Options, Progress, Summary, run};
 pub use speed::{Case, KernelSpeed, Specimen, Speed, Work, measure_peak, useful_flops_per_image};
 pub use store::{Ended, Lock, Store, StoreError, StoredStudy};

@@ -27,37 +27,61 @@ pub struct Pace {
 
 /// Measures `network` at `sparsity`, pruned at random: a rough guide, not a benchmark.
 pub fn measure_pace(network: &Arc<Network>, sparsity: Sparsity) -> Pace {
+    let mut team = Team::new(1);
+    let mut session = session(network, sparsity, IMAGES, &mut team);
+    let mut indices = (0..IMAGES as u32).collect();
+    let images = IMAGES as f64;
+    Pace {
+        train: images / seconds(|| session.step(&mut team)),
+        evaluate: images / seconds(|| session.count_errors(&mut indices, &mut team)),
+    }
+}
+
+/// Seconds of a training step of so many examples on one core, for each of `examples`.
+pub fn measure_steps(
+    network: &Arc<Network>,
+    sparsity: Sparsity,
+    examples: &[usize],
+) -> Vec<(f64, f64)> {
+    let mut team = Team::new(1);
+    let measure = |&examples: &usize| {
+        let mut session = session(network, sparsity, examples, &mut team);
+        (examples as f64, seconds(|| session.step(&mut team)))
+    };
+    examples.iter().map(measure).collect()
+}
+
+/// A training of `network` on made-up images.
+fn session(
+    network: &Arc<Network>,
+    sparsity: Sparsity,
+    batch_size: usize,
+    team: &mut Team,
+) -> Session {
     let mut stream = Stream::new(0, Purpose::Glyphs, 0);
     let shape = network.input();
     let images = (0..IMAGES * shape.len()).map(|_| stream.below(256) as u8).collect();
     let examples = Examples::new(shape, images, vec![0; IMAGES]).expect("the sizes agree");
     let normalization = Normalization::of(&examples);
     let material = Arc::new(Material::new(examples, normalization));
-    let mut team = Team::new(1);
     let parameters = initialize(network, 0);
     let all: Arc<[u32]> = (0..IMAGES as u32).collect();
     let random = Pruning { method: Method::Random, biases: true, seed: 0 };
-    let scores = saliencies(random, network, &parameters, &material, &all, &mut team, &|| true)
+    let scores = saliencies(random, network, &parameters, &material, &all, team, &|| true)
         .expect("nobody stops it");
     let pattern = Pattern::of_highest(&scores, sparsity.survivors(parameters.len()));
-    let program = Arc::new(Program::new(Arc::clone(network), Arc::new(pattern)));
-    let mut session = Session::new(
-        program,
+    Session::new(
+        Arc::new(Program::new(Arc::clone(network), Arc::new(pattern))),
         material,
         &parameters,
         Optimizer::Momentum { momentum: 0.9 },
         Schedule::Constant { rate: 1e-3 },
-        Batches::new(Arc::clone(&all), IMAGES, Order::Sequential),
-    );
-    let mut indices = all.to_vec();
-    Pace {
-        train: rate(|| session.step(&mut team)),
-        evaluate: rate(|| session.count_errors(&mut indices, &mut team)),
-    }
+        Batches::new(all, batch_size, Order::Sequential),
+    )
 }
 
-/// Images per second of `work`, which does `IMAGES` of them.
-fn rate<T>(mut work: impl FnMut() -> T) -> f64 {
+/// Seconds that `work` takes.
+fn seconds<T>(mut work: impl FnMut() -> T) -> f64 {
     work();
     let begin = Instant::now();
     let mut rounds = 0;
@@ -65,5 +89,5 @@ fn rate<T>(mut work: impl FnMut() -> T) -> f64 {
         work();
         rounds += 1;
     }
-    (rounds * IMAGES) as f64 / begin.elapsed().as_secs_f64()
+    begin.elapsed().as_secs_f64() / f64::from(rounds)
 }

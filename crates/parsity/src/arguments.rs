@@ -45,6 +45,14 @@ pub(crate) enum Command {
     /// Write figures and tables of a study
     #[command(after_help = "Example:\n  parsity report mnist-momentum --out mnist-report")]
     Report(Report),
+    /// Say how many workers pay on a given network, by a study that was measured
+    #[command(
+        after_help = "Examples:\n  parsity forecast quickstart --store parsity-quickstart/parsity.sqlite\n  \
+                            parsity forecast mnist-momentum --workers 1,4,16,64 --bandwidth 10Gbit --latency 20us\n\n\
+                            The steps are those of the store, the time of a step is measured here; the model of the\n\
+                            network is in docs/parallel.md."
+    )]
+    Forecast(Forecast),
     /// Train one network once
     #[command(after_help = "Examples:\n  \
         parsity train --dataset glyphs --model simple-cnn --optimizer momentum \\\n      \
@@ -192,6 +200,40 @@ pub(crate) struct Report {
     /// Folder for the report [default: STUDY-report]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Forecast {
+    /// A study with records in the store
+    pub(crate) study: String,
+    #[command(flatten)]
+    pub(crate) store: StoreFile,
+    /// Numbers of workers
+    #[arg(long, value_name = "W,W,…", value_delimiter = ',', value_parser = workers,
+          default_value = "1,2,4,8,16,32,64,128,256")]
+    pub(crate) workers: Vec<u32>,
+    /// What the network carries per second: 10Gbit, 100Mbit, 1GB
+    #[arg(long, value_name = "RATE", default_value = "10Gbit", value_parser = bandwidth)]
+    pub(crate) bandwidth: f64,
+    /// How long the first byte takes: 20us, 1ms
+    #[arg(long, value_name = "TIME", default_value = "20us", value_parser = time)]
+    pub(crate) latency: f64,
+    /// The time of a step: `measured` on this machine, or the time of one example on one
+    /// worker, such as 150us
+    #[arg(long, value_name = "measured|TIME", default_value = "measured", value_parser = step_time)]
+    pub(crate) step_time: StepTime,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Where the time of a step comes from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum StepTime {
+    /// From this machine.
+    Measured,
+    /// Seconds per example.
+    PerExample(f64),
 }
 
 /// The order in which examples are shown.
@@ -406,6 +448,45 @@ pub(crate) enum SourceKind {
     Mirrors,
     /// The machine's own package clients
     Packages,
+}
+
+fn workers(text: &str) -> Result<u32, String> {
+    number(text, |n: &u32| (1..=1 << 20).contains(n), "a whole number from 1 to 1048576")
+}
+
+/// A number with one of `units` behind it.
+fn with_unit(text: &str, units: &[(&str, f64)], expected: &str) -> Result<f64, String> {
+    let found = units.iter().find_map(|(unit, size)| {
+        let number: f64 = text.strip_suffix(unit)?.trim().parse().ok()?;
+        (number > 0.0 && number.is_finite()).then_some(number * size)
+    });
+    found.ok_or_else(|| format!("expected {expected}"))
+}
+
+fn bandwidth(text: &str) -> Result<f64, String> {
+    let units = [
+        ("Gbit", 1.25e8),
+        ("Mbit", 1.25e5),
+        ("kbit", 1.25e2),
+        ("GB", 1e9),
+        ("MB", 1e6),
+        ("kB", 1e3),
+    ];
+    with_unit(text, &units, "a rate such as 10Gbit, 100Mbit or 1GB (per second)")
+}
+
+fn time(text: &str) -> Result<f64, String> {
+    let units = [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+    with_unit(text, &units, "a time such as 20us, 1ms or 0.5s")
+}
+
+fn step_time(text: &str) -> Result<StepTime, String> {
+    match text {
+        "measured" => Ok(StepTime::Measured),
+        _ => {
+            time(text).map(StepTime::PerExample).map_err(|error| format!("{error}, or `measured`"))
+        }
+    }
 }
 
 fn positive(text: &str) -> Result<usize, String> {

@@ -141,3 +141,23 @@ fn a_changed_study_is_refused_and_the_difference_is_shown() {
     let told = desk.fails("run study.toml --trials 1 --batch-sizes 32 --sparsities 0", 2);
     assert!(told.contains("goal_error was 0.6 and is now 0.5"), "{told}");
 }
+
+#[test]
+fn a_forecast_says_how_many_workers_pay() {
+    let desk = Desk::new();
+    desk.ok("run study.toml");
+    let forecast = "forecast study.toml --workers 1,2,4,32 --latency 20us --step-time 1ms";
+    let value = desk.json(&format!("{forecast} --bandwidth 1Gbit --json"));
+    let rows = value["forecast"].as_array().unwrap();
+    assert_eq!(rows.len(), 8);
+    for row in rows {
+        let [workers, talking] =
+            ["workers", "communication"].map(|key| row[key].as_f64().unwrap());
+        assert_eq!(workers == 1.0, talking == 0.0, "{row}");
+        assert!(row["speed_up"].as_f64().unwrap() <= workers * 1.000_001 * 8.0, "{row}");
+    }
+    let text = desk.ok(&format!("{forecast} --bandwidth 1Gbit"));
+    assert!(text.contains("workers pay") && text.contains("1.000 Gbit/s"), "{text}");
+    let told = desk.fails("forecast study.toml --bandwidth fast", 2);
+    assert!(told.contains("expected a rate such as 10Gbit"), "{told}");
+}
