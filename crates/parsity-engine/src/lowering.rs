@@ -4,8 +4,8 @@
 //! half (`kernels`) only follows the lists that are made here.
 
 use crate::kernels::LANES;
-use crate::kernels::correlation::{Correlation, Grid, Group, NONE, SHARERS, Tap};
 use crate::kernels::products::Places;
+use crate::kernels::taps::{Correlation, Grid, Group, NONE, SHARERS, Tap};
 use crate::network::{ConvShape, Flow, Network, Op, Value};
 use crate::pattern::Pattern;
 use crate::shape::Shape;

@@ -14,6 +14,8 @@ pub(crate) mod correlation;
 pub(crate) mod layers;
 pub(crate) mod loss;
 pub(crate) mod products;
+pub(crate) mod taps;
+mod tile;
 pub(crate) mod vector;
 
 /// The most images in a block.

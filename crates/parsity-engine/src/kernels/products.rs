@@ -8,7 +8,7 @@
 // Constant indices are names of registers.
 #![allow(clippy::needless_range_loop)]
 
-use super::correlation::{Correlation, Grid, NONE, SHARERS, Tap};
+use super::taps::{Correlation, Grid, NONE, SHARERS, Tap};
 use super::vector::{Isa, Vector};
 use super::{LANES, multiversion};
 use std::ops::Range;

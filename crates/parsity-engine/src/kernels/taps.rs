@@ -1,0 +1,143 @@
+//! Who reads what: the lists that a correlation follows.
+//!
+//! Made once, when a network meets its pattern; apart from the loops over them, which know
+//! nothing of channels, kernels, padding or pruning. Construction is checked, the inner
+//! loops are not: `Correlation::checked` proves that no tap reads outside of its source and
+//! no target lies outside of its value.
+
+use std::ops::Range;
+
+/// How many targets share the reading, where they can.
+pub(crate) const SHARERS: usize = 4;
+/// No bias.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// One weight of a target (of the first target, where several share).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tap {
+    /// What it reads, relative to the position's origin in the source.
+    pub(crate) offset: u32,
+    /// Where its weight stands in the vector of values.
+    pub(crate) weight: u32,
+}
+
+/// Targets that read the same: `SHARERS` of them, or one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Group {
+    pub(crate) first: u32,
+    pub(crate) shared: bool,
+}
+
+impl Group {
+    pub(super) fn targets(&self) -> usize {
+        if self.shared { SHARERS } else { 1 }
+    }
+}
+
+/// Where a correlation is evaluated; all distances in positions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Grid {
+    pub(crate) height: usize,
+    pub(crate) width: usize,
+    /// Distance of two rows of the source, and of the target.
+    pub(crate) source_row: usize,
+    pub(crate) target_row: usize,
+}
+
+/// Who reads what, and where the sums go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Correlation {
+    pub(crate) grid: Grid,
+    /// Length of the source and of the target value.
+    pub(crate) source_len: usize,
+    pub(crate) target_len: usize,
+    pub(crate) taps: Vec<Tap>,
+    /// Taps of (block, group, column shift, row shift): `starts[i]..starts[i + 1]`, in this
+    /// order. A *block* is as many source channels as the nearest cache has room for.
+    pub(crate) starts: Vec<u32>,
+    pub(crate) groups: Vec<Group>,
+    /// Position `y` of the grid reads row `y + shift` of the source, which is zero outside of
+    /// `0..source_rows`; shifts ascend. The same for columns, where there is but one shift
+    /// if taps are not told apart by it.
+    pub(crate) row_shifts: Vec<isize>,
+    pub(crate) source_rows: usize,
+    pub(crate) column_shifts: Vec<isize>,
+    pub(crate) source_columns: usize,
+    /// Distance of the weights of two sharers.
+    pub(crate) step: usize,
+    /// Where each target's first position stands.
+    pub(crate) targets: Vec<u32>,
+    /// Where each target's bias stands in the vector of values, or `NONE`; or empty.
+    pub(crate) biases: Vec<u32>,
+}
+
+impl Correlation {
+    /// Checks everything that the loops rely on; `values` is the length of the vector
+    /// of values.
+    pub(crate) fn checked(self, values: usize) -> Self {
+        let Grid { height, width, source_row, target_row } = self.grid;
+        assert!(height > 0 && width > 0, "a correlation has positions");
+        assert!(self.row_shifts.is_sorted() && self.column_shifts.is_sorted());
+        assert_eq!(self.starts.len(), self.blocks() * self.lists_per_block() + 1);
+        assert!(self.starts.is_sorted() && self.starts.last() == Some(&(self.taps.len() as u32)));
+        let last = (height - 1) * source_row + width - 1;
+        let inside = self.taps.iter().all(|tap| (tap.offset as usize + last) < self.source_len);
+        assert!(inside, "a tap reads outside of its source");
+        for block in 0..self.blocks() {
+            for (index, group) in self.groups.iter().enumerate() {
+                let reach = (group.targets() - 1) * self.step;
+                let mut taps = self.all_taps(block, index).iter();
+                assert!(taps.all(|tap| tap.weight as usize + reach < values), "no such weight");
+            }
+        }
+        let last = (height - 1) * target_row + width - 1;
+        let inside = self.targets.iter().all(|&start| (start as usize + last) < self.target_len);
+        assert!(inside, "a target lies outside of its value");
+        let named = |group: &Group| group.first as usize + group.targets() <= self.targets.len();
+        assert!(self.groups.iter().all(named), "a group has no target");
+        assert!(self.biases.is_empty() || self.biases.len() == self.targets.len());
+        assert!(self.biases.iter().all(|&place| place == NONE || (place as usize) < values));
+        self
+    }
+
+    fn lists_per_block(&self) -> usize {
+        self.groups.len() * self.column_shifts.len() * self.row_shifts.len()
+    }
+
+    pub(crate) fn blocks(&self) -> usize {
+        (self.starts.len() - 1) / self.lists_per_block().max(1)
+    }
+
+    /// The taps of a group in a block.
+    #[inline(always)]
+    pub(crate) fn all_taps(&self, block: usize, group: usize) -> &[Tap] {
+        let lists = self.column_shifts.len() * self.row_shifts.len();
+        let first = (block * self.groups.len() + group) * lists;
+        &self.taps[self.starts[first] as usize..self.starts[first + lists] as usize]
+    }
+
+    /// Those of them with column shift number `column`, and row shifts number `rows`.
+    #[inline(always)]
+    pub(super) fn taps(
+        &self,
+        block: usize,
+        group: usize,
+        column: usize,
+        rows: &Range<usize>,
+    ) -> &[Tap] {
+        let columns = (block * self.groups.len() + group) * self.column_shifts.len();
+        let first = (columns + column) * self.row_shifts.len();
+        let (start, end) = (self.starts[first + rows.start], self.starts[first + rows.end]);
+        &self.taps[start as usize..end as usize]
+    }
+
+    /// The row shifts that bring any of `rows` into the source.
+    #[inline(always)]
+    pub(super) fn shifts(&self, rows: &Range<usize>) -> Range<usize> {
+        let (first, last) = (rows.start as isize, rows.end as isize - 1);
+        let start = self.row_shifts.partition_point(|&shift| last + shift < 0);
+        let rows = self.source_rows as isize;
+        let end = self.row_shifts.partition_point(|&shift| first + shift < rows);
+        start..end.max(start)
+    }
+}

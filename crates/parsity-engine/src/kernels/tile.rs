@@ -1,0 +1,342 @@
+//! A tile: sums of neighbouring positions of a group of targets, held in registers.
+//!
+//! The innermost loops of a correlation. Apart from what decides which tiles there are.
+
+#![allow(unsafe_code)]
+// Constant indices are names of registers.
+#![allow(clippy::needless_range_loop)]
+
+use super::correlation::{Call, Reads, Start};
+use super::taps::{NONE, SHARERS, Tap};
+use super::vector::{Isa, Vector};
+
+/// How many rows of `columns` vectors `sums` registers hold: a power of two.
+#[inline(always)]
+pub(super) fn rows_that_fit(sums: usize, columns: usize) -> usize {
+    1 << (sums / columns.max(1)).clamp(1, 8).ilog2()
+}
+
+/// Neighbouring positions of a group of targets.
+pub(super) struct Tile<'a> {
+    pub(super) reads: Reads<'a>,
+    pub(super) row: usize,
+    /// Number of the row at which it starts.
+    pub(super) from: usize,
+    /// The first of the group's targets that it is of.
+    pub(super) sharer: usize,
+}
+
+/// Calls `$tile.sum` with constant sizes.
+macro_rules! sized {
+    ($tile:ident, $vector:ident, $target:ident, $rows:expr, $columns:expr, $sharers:literal,
+        [$(($r:literal, $c:literal)),* $(,)?]) => {
+        match ($rows, $columns) {
+            $(($r, $c) => unsafe { $tile.sum::<$vector, $sharers, $r, $c>($target) },)*
+            (rows, columns) => unreachable!("no tile of {rows} × {columns}"),
+        }
+    };
+}
+
+impl Tile<'_> {
+    /// # Safety
+    /// As for `sum`.
+    #[inline(always)]
+    pub(super) unsafe fn sized<I: Isa, V: Vector>(
+        &self,
+        rows: usize,
+        columns: usize,
+        target: &mut [f32],
+    ) {
+        if self.reads.targets().shared && I::SHARED == 6 {
+            sized!(
+                self,
+                V,
+                target,
+                rows,
+                columns,
+                4,
+                [(1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (1, 6), (2, 1), (2, 2), (2, 3), (4, 1),]
+            );
+        } else if self.reads.targets().shared && I::SHARED == 4 {
+            sized!(
+                self,
+                V,
+                target,
+                rows,
+                columns,
+                4,
+                [(1, 1), (1, 2), (1, 3), (1, 4), (2, 1), (2, 2), (4, 1),]
+            );
+        } else if self.reads.targets().shared {
+            sized!(self, V, target, rows, columns, 4, [(1, 1), (1, 2), (2, 1)]);
+        } else {
+            sized!(
+                self,
+                V,
+                target,
+                rows,
+                columns,
+                1,
+                [
+                    (1, 1),
+                    (1, 2),
+                    (1, 3),
+                    (1, 4),
+                    (1, 5),
+                    (1, 6),
+                    (1, 7),
+                    (1, 8),
+                    (1, 9),
+                    (1, 10),
+                    (1, 11),
+                    (1, 12),
+                    (2, 1),
+                    (2, 2),
+                    (2, 3),
+                    (2, 4),
+                    (2, 5),
+                    (2, 6),
+                    (2, 7),
+                    (2, 8),
+                    (2, 9),
+                    (2, 10),
+                    (2, 11),
+                    (2, 12),
+                    (4, 1),
+                    (4, 2),
+                    (4, 3),
+                    (4, 4),
+                    (4, 5),
+                    (4, 6),
+                    (8, 1),
+                    (8, 2),
+                    (8, 3),
+                ]
+            );
+        }
+    }
+
+    /// One row of a few vectors, of one or several targets.
+    ///
+    /// # Safety
+    /// As for `sum`.
+    #[inline(always)]
+    pub(super) unsafe fn small<V: Vector, const COLUMNS: usize>(&self, target: &mut [f32]) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            if self.reads.targets().shared {
+                self.sum::<V, SHARERS, 1, COLUMNS>(target);
+            } else {
+                self.sum::<V, 1, 1, COLUMNS>(target);
+            }
+        }
+    }
+
+    /// `ROWS` × `COLUMNS` vectors of `SHARERS` targets, held in registers while the taps
+    /// pass by.
+    ///
+    /// # Safety
+    /// Every tap of the correlation at every position of the tile is inside of the source,
+    /// every position inside of the target, every weight and bias among the values.
+    #[inline(always)]
+    pub(super) unsafe fn sum<
+        V: Vector,
+        const SHARERS: usize,
+        const ROWS: usize,
+        const COLUMNS: usize,
+    >(
+        &self,
+        target: &mut [f32],
+    ) {
+        let Call { correlation, lanes, values, .. } = self.reads.call;
+        let source_row = correlation.grid.source_row << lanes;
+        let step = correlation.step;
+        // SAFETY: as the caller promises.
+        unsafe {
+            let source = self.source();
+            let values = values.as_ptr();
+            let mut sums = [[[V::splat(0.0); COLUMNS]; ROWS]; SHARERS];
+            self.begin::<V, SHARERS, ROWS, COLUMNS>(target, &mut sums);
+            for column in 0..correlation.column_shifts.len() {
+                for tap in self.reads.taps(column) {
+                    let source = source.add((tap.offset as usize) << lanes);
+                    let weight = values.add(tap.weight as usize);
+                    let weights: [V; SHARERS] =
+                        std::array::from_fn(|sharer| V::splat(*weight.add(sharer * step)));
+                    for row in 0..ROWS {
+                        for column in 0..COLUMNS {
+                            let x = V::load(source.add(row * source_row + column * V::WIDTH));
+                            for sharer in 0..SHARERS {
+                                let sum = &mut sums[sharer][row][column];
+                                *sum = sum.add_product(weights[sharer], x);
+                            }
+                        }
+                    }
+                }
+            }
+            self.end::<V, SHARERS, ROWS, COLUMNS>(&sums, target);
+        }
+    }
+
+    /// The same for whole rows, of which each tap sees `SEEN` neighbours.
+    ///
+    /// # Safety
+    /// As for `sum`; the column shifts are `SEEN - COLUMNS..=0` or some of them.
+    #[inline(always)]
+    pub(super) unsafe fn shifted<
+        V: Vector,
+        const SHARERS: usize,
+        const ROWS: usize,
+        const COLUMNS: usize,
+        const SEEN: usize,
+    >(
+        &self,
+        target: &mut [f32],
+    ) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let mut sums = [[[V::splat(0.0); COLUMNS]; ROWS]; SHARERS];
+            self.begin::<V, SHARERS, ROWS, COLUMNS>(target, &mut sums);
+            for (index, &shift) in self.reads.call.correlation.column_shifts.iter().enumerate() {
+                let taps = self.reads.taps(index);
+                // Constants, so that every sum has a register of its own.
+                match -shift {
+                    0 => self.seen::<V, 0, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
+                    1 => self.seen::<V, 1, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
+                    2 => self.seen::<V, 2, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
+                    3 => self.seen::<V, 3, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
+                    4 => self.seen::<V, 4, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
+                    shift => unreachable!("a column shift of {shift}"),
+                }
+            }
+            self.end::<V, SHARERS, ROWS, COLUMNS>(&sums, target);
+        }
+    }
+
+    /// Adds taps that see the columns `FIRST..FIRST + SEEN`.
+    ///
+    /// # Safety
+    /// As for `sum`.
+    #[inline(always)]
+    pub(super) unsafe fn seen<
+        V: Vector,
+        const FIRST: usize,
+        const SHARERS: usize,
+        const ROWS: usize,
+        const COLUMNS: usize,
+        const SEEN: usize,
+    >(
+        &self,
+        taps: &[Tap],
+        sums: &mut [[[V; COLUMNS]; ROWS]; SHARERS],
+    ) {
+        let Call { correlation, lanes, values, .. } = self.reads.call;
+        let source_row = correlation.grid.source_row << lanes;
+        let step = correlation.step;
+        // SAFETY: as the caller promises.
+        unsafe {
+            let source = self.source();
+            let values = values.as_ptr().add(self.sharer * step);
+            for tap in taps {
+                let source = source.add((tap.offset as usize) << lanes);
+                let weight = values.add(tap.weight as usize);
+                let weights: [V; SHARERS] =
+                    std::array::from_fn(|sharer| V::splat(*weight.add(sharer * step)));
+                for row in 0..ROWS {
+                    for column in FIRST..(FIRST + SEEN).min(COLUMNS) {
+                        let x = V::load(source.add(row * source_row + column * V::WIDTH));
+                        for sharer in 0..SHARERS {
+                            let sum = &mut sums[sharer][row][column];
+                            *sum = sum.add_product(weights[sharer], x);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// What the tile's first position reads with offset 0.
+    ///
+    /// # Safety
+    /// As for `sum`.
+    #[inline(always)]
+    unsafe fn source(&self) -> *const f32 {
+        let Call { correlation, lanes, source, .. } = self.reads.call;
+        let row = (self.row * correlation.grid.source_row) << lanes;
+        // SAFETY: as the caller promises.
+        unsafe { source.as_ptr().add(row + self.from) }
+    }
+
+    /// Where the tile's first position stands in the target of a sharer.
+    ///
+    /// # Safety
+    /// As for `sum`.
+    #[inline(always)]
+    unsafe fn place(&self, sharer: usize) -> usize {
+        let Call { correlation, lanes, .. } = self.reads.call;
+        let target = self.reads.targets().first as usize + self.sharer + sharer;
+        // SAFETY: as the caller promises.
+        let target = unsafe { *correlation.targets.get_unchecked(target) as usize };
+        let start = (target + self.row * correlation.grid.target_row) << lanes;
+        start + self.from
+    }
+
+    /// What the sums start from.
+    ///
+    /// # Safety
+    /// As for `sum`.
+    #[inline(always)]
+    unsafe fn begin<V: Vector, const SHARERS: usize, const ROWS: usize, const COLUMNS: usize>(
+        &self,
+        target: &[f32],
+        sums: &mut [[[V; COLUMNS]; ROWS]; SHARERS],
+    ) {
+        let Call { correlation, values, lanes, .. } = self.reads.call;
+        let first = self.reads.targets().first as usize + self.sharer;
+        let target_row = correlation.grid.target_row << lanes;
+        for (sharer, sums) in sums.iter_mut().enumerate() {
+            match self.reads.start {
+                Start::Bias => {
+                    let bias = correlation.biases.get(first + sharer).copied().unwrap_or(NONE);
+                    if bias != NONE {
+                        *sums = [[V::splat(values[bias as usize]); COLUMNS]; ROWS];
+                    }
+                }
+                // SAFETY: as the caller promises.
+                Start::Target => unsafe {
+                    let target = target.as_ptr().add(self.place(sharer));
+                    for (row, sums) in sums.iter_mut().enumerate() {
+                        for (column, sum) in sums.iter_mut().enumerate() {
+                            *sum = V::load(target.add(row * target_row + column * V::WIDTH));
+                        }
+                    }
+                },
+            }
+        }
+    }
+
+    /// Where the sums go.
+    ///
+    /// # Safety
+    /// As for `sum`.
+    #[inline(always)]
+    unsafe fn end<V: Vector, const SHARERS: usize, const ROWS: usize, const COLUMNS: usize>(
+        &self,
+        sums: &[[[V; COLUMNS]; ROWS]; SHARERS],
+        target: &mut [f32],
+    ) {
+        let Call { correlation, lanes, .. } = self.reads.call;
+        let target_row = correlation.grid.target_row << lanes;
+        for (sharer, sums) in sums.iter().enumerate() {
+            // SAFETY: as the caller promises.
+            unsafe {
+                let target = target.as_mut_ptr().add(self.place(sharer));
+                for (row, sums) in sums.iter().enumerate() {
+                    for (column, sum) in sums.iter().enumerate() {
+                        sum.store(target.add(row * target_row + column * V::WIDTH));
+                    }
+                }
+            }
+        }
+    }
+}
