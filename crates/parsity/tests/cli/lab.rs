@@ -151,8 +151,7 @@ fn a_forecast_says_how_many_workers_pay() {
     let rows = value["forecast"].as_array().unwrap();
     assert_eq!(rows.len(), 8);
     for row in rows {
-        let [workers, talking] =
-            ["workers", "communication"].map(|key| row[key].as_f64().unwrap());
+        let [workers, talking] = ["workers", "communication"].map(|key| row[key].as_f64().unwrap());
         assert_eq!(workers == 1.0, talking == 0.0, "{row}");
         assert!(row["speed_up"].as_f64().unwrap() <= workers * 1.000_001 * 8.0, "{row}");
     }
