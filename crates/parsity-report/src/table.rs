@@ -112,10 +112,11 @@ pub fn steps_list(summaries: &[CellSummary], colour: bool) -> String {
 }
 
 /// The names of the metaparameters, in the order of the search.
-const METAPARAMETERS: [&str; 4] = ["learning_rate", "momentum", "decay_steps", "end_factor"];
+pub(crate) const METAPARAMETERS: [&str; 4] =
+    ["learning_rate", "momentum", "decay_steps", "end_factor"];
 
 /// Their values in the best trial.
-fn metaparameters(summary: &CellSummary) -> [Option<f64>; 4] {
+pub(crate) fn metaparameters(summary: &CellSummary) -> [Option<f64>; 4] {
     let best = summary.metaparameters;
     [
         best.map(|best| best.learning_rate),
@@ -126,7 +127,7 @@ fn metaparameters(summary: &CellSummary) -> [Option<f64>; 4] {
 }
 
 /// The steps among which the goal was reached: `(768, 784]`.
-fn interval(summary: &CellSummary) -> Option<String> {
+pub(crate) fn interval(summary: &CellSummary) -> Option<String> {
     let (above, steps) = (summary.above?, summary.steps_to_result?);
     Some(format!("({}, {}]", grouped(above.0), grouped(steps.0)))
 }

@@ -4,3 +4,4 @@ mod files;
 mod scaling;
 mod specimen;
 mod table;
+mod trials;
