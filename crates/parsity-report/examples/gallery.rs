@@ -10,10 +10,10 @@ mod trials;
 use parsity_analysis::{Answer, Standing, StudyRecords, summarize};
 use parsity_report::{steps_list, steps_matrix, write_report};
 use parsity_study::{Optimizer, Steps};
-use specimen::{facts, running, theory, theory_of_sgd};
+use specimen::{facts, running, theory, theory_of_sgd, theory_with};
 use std::error::Error;
 use std::path::Path;
-use trials::{averages, searched, trials, watched};
+use trials::{averages, searched, trials, watched, with_two_goals};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args().nth(1).ok_or("name a folder for the gallery")?;
@@ -34,7 +34,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             Standing::Reached(Steps(4_096 / u64::from(size) * 16))
         }),
     ];
-    for study in studies {
+    let two_goals =
+        with_two_goals(trials(searched("two-goals", Optimizer::Sgd), 2..=9, &[0.0, 0.9], theory));
+    for study in studies.into_iter().chain([two_goals]) {
         let folder = Path::new(&folder).join(&study.facts.name);
         let summaries = summarize(&study.facts, &study.cells, &study.records);
         let answer = Answer::of(std::slice::from_ref(&study), &[]);
@@ -45,7 +47,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let compared = [
         trials(searched("made-sgd", Optimizer::Sgd), all.clone(), &usual, theory_of_sgd),
         trials(searched("made-momentum", Optimizer::Momentum), all.clone(), &usual, theory),
-        trials(searched("made-nesterov", Optimizer::Nesterov), all, &usual, theory),
+        trials(searched("made-nesterov", Optimizer::Nesterov), all, &usual, |size, share| {
+            theory_with(size, share, 0.8)
+        }),
     ];
     let runs = watched(&usual);
     let answer = Answer::of(&compared, &averages(&runs));

@@ -42,7 +42,7 @@ pub fn octaves(label: &str, values: impl IntoIterator<Item = f64>) -> Axis {
 }
 
 /// A logarithmic axis with powers of ten as ticks, a little wider than the values; where
-/// that leaves fewer than two ticks, 2 and 5 times those, too.
+/// that leaves fewer than three ticks, 2 and 5 times those, too.
 pub fn decades(label: &str, values: impl IntoIterator<Item = f64>) -> Axis {
     const AIR: f64 = 1.25;
     let (least, most) = extent(values).unwrap_or((0.1, 10.0));
@@ -57,7 +57,7 @@ pub fn decades(label: &str, values: impl IntoIterator<Item = f64>) -> Axis {
         ticks.filter(|tick| (low..=high).contains(&tick.value)).collect()
     };
     let tens = ticks(&[1.0]);
-    let ticks = if tens.len() < 2 { ticks(&[1.0, 2.0, 5.0]) } else { tens };
+    let ticks = if tens.len() < 3 { ticks(&[1.0, 2.0, 5.0]) } else { tens };
     Axis { label: label.to_owned(), scale: Scale::Log2, range: (low, high), ticks }
 }
 
@@ -67,7 +67,7 @@ pub fn linear(label: &str, values: impl IntoIterator<Item = f64>) -> Axis {
     let magnitude = 10f64.powf((most / 10.0).log10().floor());
     let step = [1.0, 2.0, 2.5, 5.0, 10.0, 20.0].map(|factor| factor * magnitude);
     let step = step.into_iter().find(|step| most / step <= 7.0).unwrap_or(most);
-    let count = (most * 1.02 / step).ceil();
+    let count = (most / step - 1e-9).ceil();
     let tick = |index: u32| {
         let value = f64::from(index) * step;
         let whole = value.fract() == 0.0 && value >= 1000.0;
@@ -106,7 +106,7 @@ mod tests {
     fn a_linear_axis_starts_at_zero_and_ends_beyond_the_values() {
         assert_eq!(labels(&linear("", [3.0, 9.0])), ["0", "2", "4", "6", "8", "10"]);
         let steps = linear("", [5_000.0]);
-        assert_eq!(steps.ticks.last().unwrap().label, "6,000");
+        assert_eq!(steps.ticks.last().unwrap().label, "5,000");
         assert!(steps.shows(5_000.0));
     }
 

@@ -5,7 +5,7 @@
 //! colours of its neighbours, measured in halvings of the density.
 
 use crate::figure::Shape;
-use parsity_study::Sparsity;
+use parsity_study::{Outcome, Sparsity};
 use std::fmt;
 
 /// A colour: red, green, blue.
@@ -50,6 +50,26 @@ pub fn sparsity_colour(sparsity: Sparsity) -> Colour {
         }
     }
     ANCHORS[ANCHORS.len() - 1].1
+}
+
+/// The colour of an outcome: blue, grey and red as in the published study.
+pub fn outcome_colour(outcome: Outcome) -> Colour {
+    match outcome {
+        Outcome::Complete => Colour(0x1f, 0x6f, 0xd1),
+        Outcome::Incomplete => Colour(0x7d, 0x86, 0x90),
+        Outcome::Infeasible => Colour(0xd6, 0x33, 0x3f),
+        Outcome::Outpaced => Colour(0xa4, 0xb4, 0xc6),
+        Outcome::Failed => Colour(0x8a, 0x4b, 0x08),
+    }
+}
+
+/// A colour in a light shade at 0, as it is in the middle, and in a dark one at 1.
+pub fn shade(colour: Colour, at: f64) -> Colour {
+    if at < 0.5 {
+        mix(colour, PAPER, (0.5 - at) * 1.1)
+    } else {
+        mix(colour, Colour(0, 0, 0), (at - 0.5) * 1.0)
+    }
 }
 
 /// The mark of the sparsity of that rank (0 is the lowest of the study), so that curves
@@ -101,7 +121,7 @@ fn contrast(a: Colour, b: Colour) -> f64 {
     (a.max(b) + 0.05) / (a.min(b) + 0.05)
 }
 
-pub(crate) fn mix(from: Colour, to: Colour, share: f64) -> Colour {
+fn mix(from: Colour, to: Colour, share: f64) -> Colour {
     let channel = |from: u8, to: u8| {
         (f64::from(from) + (f64::from(to) - f64::from(from)) * share).round() as u8
     };

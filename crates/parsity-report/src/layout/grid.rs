@@ -15,7 +15,7 @@ const LEAST_WIDTH: f64 = 150.0;
 /// The heights that panels among several may have.
 const HEIGHTS: (f64, f64) = (112.0, 250.0);
 /// Between panels side by side.
-const GUTTER: f64 = 20.0;
+const GUTTER: f64 = 30.0;
 
 /// The labels that a panel carries.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -56,7 +56,7 @@ impl Sheet {
                 x += extent + ENTRY_GAP;
             }
         }
-        if groups.is_empty() { header } else { y + 4.0 }
+        if groups.is_empty() { header } else { y + 14.0 }
     }
 
     fn draw_legend_entry(&mut self, entry: &LegendEntry, (left, y): Place) {

@@ -69,7 +69,8 @@ impl Sheet {
         if foot > bottom {
             self.fill(&[(left, bottom), (right, bottom), (right, foot), (left, foot)], BAND);
             let middle = (bottom + foot) / 2.0;
-            for (line, y) in SPANS_LABEL.iter().zip([middle - 3.0, middle + 11.0]) {
+            let lines = if labels.y_ticks { &SPANS_LABEL[..] } else { &[] };
+            for (line, y) in lines.iter().zip([middle - 3.0, middle + 11.0]) {
                 self.text((left - 10.0, y), Anchor::End, TICK_SIZE, SOFT_INK, line);
             }
         }
