@@ -113,10 +113,10 @@ pub struct Mark {
     pub note: String,
 }
 
-/// A band for values above the range, whose height says nothing.
+/// A band for what has no place in the range; its height says nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Above {
-    /// What they are all greater than.
+    /// What they have in common: what they are greater than, or why they have no value.
     pub label: String,
     /// Those that share a place are set side by side.
     pub marks: Vec<AboveMark>,
@@ -129,6 +129,8 @@ pub struct AboveMark {
     pub x: f64,
     /// The colour of its mark.
     pub colour: Colour,
+    /// The shape of its mark.
+    pub shape: Shape,
     /// The value in words.
     pub note: String,
 }

@@ -4,6 +4,8 @@
 //! attributes pass through one escape. Only figures, which escape their own text, go in as
 //! they are.
 
+use crate::svg::Escaped;
+
 /// A document in the making.
 #[derive(Debug, Default)]
 pub struct Html(String);
@@ -45,19 +47,9 @@ impl Html {
         self.0 += ">";
     }
 
-    /// Text. Control characters, which HTML cannot hold, become spaces.
+    /// Text.
     pub fn text(&mut self, text: &str) {
-        for letter in text.chars() {
-            match letter {
-                '&' => self.0 += "&amp;",
-                '<' => self.0 += "&lt;",
-                '>' => self.0 += "&gt;",
-                '"' => self.0 += "&quot;",
-                '\'' => self.0 += "&#39;",
-                letter if letter.is_control() && letter != '\n' => self.0.push(' '),
-                letter => self.0.push(letter),
-            }
-        }
+        self.0 += &Escaped(text).to_string();
     }
 
     /// Markup that is safe: figures and style sheets of this crate.

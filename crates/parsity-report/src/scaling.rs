@@ -157,6 +157,7 @@ fn above(facts: &StudyFacts, scaling: &Scaling) -> Option<Above> {
         .map(|(curve, x)| AboveMark {
             x,
             colour: sparsity_colour(curve.sparsity),
+            shape: Shape::Arrow,
             note: format!("{}: goal not reached", cell_note(curve, x)),
         })
         .collect();

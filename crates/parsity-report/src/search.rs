@@ -7,7 +7,9 @@
 use crate::axes::{decades, octaves};
 use crate::data::{Data, field};
 use crate::facts::{protocol, workload};
-use crate::figure::{Axis, Figure, LegendEntry, LegendGroup, Mark, Panel, Series, Shape, Stroke};
+use crate::figure::{
+    Above, AboveMark, Axis, Figure, LegendEntry, LegendGroup, Mark, Panel, Series, Shape, Stroke,
+};
 use crate::numerals::{grouped, significant};
 use crate::palette::{Colour, outcome_colour};
 use parsity_study::{Cell, Outcome, Record, Sparsity, Steps, StudyFacts};
@@ -68,6 +70,8 @@ struct Axes {
     x: Axis,
     y: Axis,
     momentum: bool,
+    /// Whether there is a trial that diverged, and no place for it in the range.
+    diverged: bool,
 }
 
 /// One minus the momentum, if there is one.
@@ -88,9 +92,12 @@ impl Axes {
         let y = if momentum {
             decades("↑ 1 − momentum", trials.iter().filter_map(|it| inertia(it)))
         } else {
-            octaves("↑ Steps", trials.iter().map(|it| it.toward(goal).1.0.max(1) as f64))
+            let steps = trials.iter().map(|it| it.toward(goal));
+            let steps = steps.filter(|(outcome, _)| *outcome != Outcome::Infeasible);
+            octaves("↑ Steps", steps.map(|(_, steps)| steps.0.max(1) as f64))
         };
-        Axes { x, y, momentum }
+        let diverged = trials.iter().any(|it| it.toward(goal).0 == Outcome::Infeasible);
+        Axes { x, y, momentum, diverged: diverged && !momentum }
     }
 
     fn place(&self, record: &Record, goal: usize) -> (f64, f64) {
@@ -102,7 +109,16 @@ impl Axes {
     fn panel(&self, cell: Cell, trials: &[&Record], goal: usize) -> Panel {
         let best = best_of(trials, goal);
         let mut series = self.equals();
+        let diverged = trials.iter().filter(|it| it.toward(goal).0 == Outcome::Infeasible);
+        let above = self.diverged.then(|| Above {
+            label: "diverged".to_owned(),
+            marks: diverged.map(|it| above_mark(it, goal)).collect(),
+        });
         for outcome in DRAWN {
+            // When a trial diverged says nothing about how good it would have been.
+            if outcome == Outcome::Infeasible && above.is_some() {
+                continue;
+            }
             let of = trials.iter().filter(|it| it.toward(goal).0 == outcome);
             let of = of.filter(|it| best.is_none_or(|best| best.trial != it.trial));
             let (shape, open) = outcome_mark(outcome);
@@ -119,7 +135,7 @@ impl Axes {
         let (x, y) = (self.x.clone(), self.y.clone());
         let title = format!("B = {}, {}", grouped(cell.batch_size.0.into()), cell.sparsity);
         let remark = trials.is_empty().then(|| "no trial is done".to_owned());
-        Panel { title: Some(title), x, y, series, above: None, spans: Vec::new(), remark }
+        Panel { title: Some(title), x, y, series, above, spans: Vec::new(), remark }
     }
 
     /// Lines of equal effective learning rate, a power of ten apart.
@@ -163,6 +179,15 @@ fn outcome_mark(outcome: Outcome) -> (Shape, bool) {
         Outcome::Infeasible => (Shape::Cross, false),
         Outcome::Outpaced => (Shape::Circle, true),
         Outcome::Failed => (Shape::Square, true),
+    }
+}
+
+fn above_mark(record: &Record, goal: usize) -> AboveMark {
+    AboveMark {
+        x: record.metaparameters.learning_rate,
+        colour: outcome_colour(Outcome::Infeasible),
+        shape: outcome_mark(Outcome::Infeasible).0,
+        note: note(record, goal),
     }
 }
 

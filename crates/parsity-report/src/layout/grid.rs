@@ -14,6 +14,8 @@ const FULL_SIZE: f64 = 380.0;
 const LEAST_WIDTH: f64 = 150.0;
 /// The heights that panels among several may have.
 const HEIGHTS: (f64, f64) = (112.0, 250.0);
+/// From more rows than this on, panels are flat, so that the page does not get too long.
+const MANY_ROWS: usize = 3;
 /// Between panels side by side.
 const GUTTER: f64 = 30.0;
 
@@ -71,7 +73,9 @@ pub(super) fn divide(figure: &Figure, top: f64, width: f64) -> (Vec<Allotment>, 
     let gutters = GUTTER * (columns - 1) as f64;
     let room = width - 2.0 * MARGIN - margins.iter().sum::<f64>() - gutters;
     let across = (room / columns as f64).floor();
-    let down = (across * 0.75).clamp(HEIGHTS.0, HEIGHTS.1).round();
+    let rows = panels.len().div_ceil(columns);
+    let tallest = if rows > MANY_ROWS { HEIGHTS.0 + 28.0 } else { HEIGHTS.1 };
+    let down = (across * 0.75).clamp(HEIGHTS.0, tallest).round();
     let mark_size = (across / FULL_SIZE).sqrt().clamp(0.55, 1.0);
     let mut places = Vec::new();
     let mut y = top;

@@ -2,7 +2,7 @@
 
 use super::grid::Labels;
 use super::{DIGIT, Frame, Sheet, TEXT_SIZE, TICK_SIZE, regular};
-use crate::figure::{Above, Axis, Panel, Series, Shape, Span, Tick};
+use crate::figure::{Above, Axis, Panel, Series, Span, Tick};
 use crate::palette::{BAND, BASELINE, GRID, INK, PAPER, SOFT_INK};
 use crate::scene::{Anchor, Form, Item, Outline, Pen, Place};
 
@@ -130,7 +130,7 @@ impl Sheet {
             let aside = (before as f64 - (here - 1) as f64 / 2.0) * step;
             let x = frame.across(axis, mark.x) + aside;
             let note = Some(mark.note.clone());
-            self.mark((x, middle), (Shape::Arrow, false), size, mark.colour, note);
+            self.mark((x, middle), (mark.shape, false), size, mark.colour, note);
         }
     }
 
