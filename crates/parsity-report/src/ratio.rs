@@ -143,8 +143,13 @@ fn describe(goal: &GoalAnswer) -> String {
     goal.ratios.iter().map(of).collect::<Vec<_>>().join(" ")
 }
 
-fn data(goal: &GoalAnswer) -> Data {
-    let mut data = Data::new(&["batch_size", "sparsity", "ratio", "ratio_above", "ratio_at_most"]);
+/// The columns of the ratios.
+pub(crate) const RATIO_COLUMNS: [&str; 5] =
+    ["batch_size", "sparsity", "ratio", "ratio_above", "ratio_at_most"];
+
+/// Batch size by batch size; what the goal checks leave open is empty.
+pub(crate) fn data(goal: &GoalAnswer) -> Data {
+    let mut data = Data::new(&RATIO_COLUMNS);
     for of in &goal.ratios {
         for point in &of.ratios.points {
             let bound = |it: f64| field((it > 0.0 && it.is_finite()).then(|| significant(it)));

@@ -2,6 +2,7 @@
 
 use crate::data::{Data, field};
 use crate::numerals::significant;
+use crate::ratio::{self, RATIO_COLUMNS};
 use parsity_analysis::{Answer, Better, Estimate, Fit, Form, GoalAnswer, StudyAnswer};
 
 /// An estimate as three fields. An end that the data do not bound is empty.
@@ -78,23 +79,12 @@ pub fn form_name(form: Form) -> &'static str {
 
 /// The steps of each pruned network over those of the dense one, batch size by batch size.
 pub fn ratios(answer: &Answer) -> Data {
-    let columns =
-        ["study", "goal_error", "sparsity", "batch_size", "ratio", "ratio_above", "ratio_at_most"];
-    let mut data = Data::new(&columns);
+    let mut data = Data::new(&["study", "goal_error"]);
+    data.columns.extend(RATIO_COLUMNS);
     for (study, goal) in goals(answer) {
-        for of in &goal.ratios {
-            for point in &of.ratios.points {
-                let bound = |it: f64| field((it > 0.0 && it.is_finite()).then(|| significant(it)));
-                data.push([
-                    study.facts.name.clone(),
-                    goal.goal_error.to_string(),
-                    of.sparsity.share().to_string(),
-                    point.batch_size.to_string(),
-                    field(point.ratio.map(significant)),
-                    bound(point.above),
-                    bound(point.at_most),
-                ]);
-            }
+        for row in ratio::data(goal).rows {
+            let start = [study.facts.name.clone(), goal.goal_error.to_string()];
+            data.rows.push(start.into_iter().chain(row).collect());
         }
     }
     data

@@ -105,7 +105,7 @@ pub(super) fn divide(figure: &Figure, top: f64, width: f64) -> (Vec<Allotment>, 
 /// The labels of panel `index`: those that no neighbour carries for it.
 fn labels(panels: &[Panel], columns: usize, index: usize) -> Labels {
     let panel = &panels[index];
-    let before = (index % columns > 0).then(|| &panels[index - 1]);
+    let before = (!index.is_multiple_of(columns)).then(|| &panels[index - 1]);
     let after = panels.get(index + 1).filter(|_| index % columns + 1 < columns);
     let above = index.checked_sub(columns).map(|above| &panels[above]);
     let below = panels.get(index + columns);

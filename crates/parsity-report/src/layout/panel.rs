@@ -22,7 +22,8 @@ const LABEL_GAP: (f64, f64) = (6.0, 7.0);
 pub(super) fn spans_height(panel: &Panel) -> f64 {
     match panel.spans.len() {
         0 => 0.0,
-        rows => rows as f64 * SPAN_HEIGHT + 2.0 * SPAN_AIR,
+        // At least as high as its label.
+        rows => (rows as f64 * SPAN_HEIGHT + 2.0 * SPAN_AIR).max(38.0),
     }
 }
 
@@ -50,8 +51,9 @@ impl Sheet {
         for series in &panel.series {
             self.draw_series(series, panel, frame, size);
         }
+        let middle = frame.bottom + spans_height(panel) / 2.0;
         for (row, span) in panel.spans.iter().enumerate() {
-            let y = frame.bottom + SPAN_AIR + (row as f64 + 0.5) * SPAN_HEIGHT;
+            let y = middle + (row as f64 - (panel.spans.len() - 1) as f64 / 2.0) * SPAN_HEIGHT;
             self.draw_span(span, &panel.x, frame, y);
         }
         if let Some(remark) = &panel.remark {

@@ -4,7 +4,8 @@ use super::steps::decided;
 use crate::facts::{check_interval, count_of, goals, optimizer_name};
 use crate::html::Html;
 use crate::numerals::{grouped, large, significant};
-use parsity_analysis::{Answer, StudyAnswer};
+use crate::table::protocol;
+use parsity_analysis::{Answer, CellEffort, CellSummary, StudyAnswer};
 
 pub(super) fn write(html: &mut Html, answer: &Answer, files: &[&str]) {
     for study in &answer.studies {
@@ -65,35 +66,18 @@ fn facts(study: &StudyAnswer) -> Vec<(&'static str, String)> {
         });
         rows.push(("Search", ranges.collect::<Vec<_>>().join(", ")));
     }
-    rows.push(("Protocol", protocol(study)));
+    let summaries: Vec<CellSummary> = match study.goals.last() {
+        Some(goal) => goal.cells.iter().map(|cell| cell.summary.clone()).collect(),
+        None => Vec::new(),
+    };
+    let none = || "no trial is done yet".to_owned();
+    rows.push(("Protocol", protocol(&summaries).unwrap_or_else(none)));
     rows.push(("Work", work(study)));
     rows
 }
 
-fn protocol(study: &StudyAnswer) -> String {
-    let cells = study.goals.last().map_or(&[][..], |goal| &goal.cells[..]);
-    let sum = |part: &dyn Fn(&parsity_analysis::CellSummary) -> u32| -> u64 {
-        cells.iter().map(|cell| u64::from(part(&cell.summary))).sum()
-    };
-    let (exhaustive, done) = (sum(&|it| it.exhaustive), sum(&|it| it.done()));
-    match exhaustive {
-        _ if done == 0 => "no trial is done yet".to_owned(),
-        0 => "racing: a trial stops when it can no longer be the best of its cell; the \
-              steps-to-result are the same"
-            .to_owned(),
-        all if all == done => "exhaustive: each trial is trained to its own end".to_owned(),
-        some => format!(
-            "racing, but {} of {} went to their own end",
-            grouped(some),
-            count_of(done, "trial")
-        ),
-    }
-}
-
 fn work(study: &StudyAnswer) -> String {
-    let sum = |part: &dyn Fn(&parsity_analysis::CellEffort) -> u64| -> u64 {
-        study.work.iter().map(part).sum()
-    };
+    let sum = |part: &dyn Fn(&CellEffort) -> u64| -> u64 { study.work.iter().map(part).sum() };
     let (trained, evaluated) = (sum(&|it| it.trained), sum(&|it| it.evaluated));
     let spared = sum(&|it| it.spared);
     let seconds: f64 = study.work.iter().map(|it| it.seconds).sum();

@@ -26,7 +26,7 @@ fn marks(panel: &Panel) -> usize {
 }
 
 fn search(study: &StudyRecords) -> Figure {
-    draw_search(&study.facts, 0, &study.cells, &study.records).unwrap()
+    draw_search(&study.facts, 0, &study.cells, &study.records).expect("trials are done")
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn specimen() -> StudyRecords {
 }
 
 fn names(paths: &[PathBuf]) -> Vec<&str> {
-    paths.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect()
+    paths.iter().filter_map(|path| path.file_name()?.to_str()).collect()
 }
 
 #[test]
