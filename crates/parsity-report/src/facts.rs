@@ -16,10 +16,9 @@ pub fn workload(facts: &StudyFacts) -> Vec<String> {
 
 /// How it is measured, in short phrases.
 pub fn protocol(facts: &StudyFacts) -> Vec<String> {
-    let trials = if facts.trials == 1 { "trial" } else { "trials" };
     vec![
         goals(&facts.goal_errors),
-        format!("{} {trials} per cell", grouped(u64::from(facts.trials))),
+        format!("{} per cell", count_of(u64::from(facts.trials), "trial")),
         check_interval(&facts.check_every),
         format!("step budget {}", grouped(facts.step_budget.0)),
     ]
@@ -51,6 +50,21 @@ pub fn check_interval(check_every: &CheckEvery) -> String {
         }
     }
     text
+}
+
+/// An optimizer as it is written in sentences: `SGD`, `momentum`, `Nesterov`.
+pub fn optimizer_name(name: &str) -> String {
+    match name {
+        "sgd" => "SGD".to_owned(),
+        "nesterov" => "Nesterov".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+/// A count of things: `1 trial`, `2 trials`.
+pub fn count_of(count: u64, thing: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{} {thing}{ending}", grouped(count))
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 //!
 //! Apart from drawing, so that what a figure says can be tested without looking at it.
 
+use crate::data::Data;
 use crate::palette::Colour;
 
-/// A titled panel with a legend.
+/// One or several panels with a title and a legend.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
     /// What the figure shows, in a line.
@@ -13,15 +14,21 @@ pub struct Figure {
     pub facts: Vec<Vec<String>>,
     /// The figure in words, for those who cannot see it.
     pub description: String,
-    /// The panel.
-    pub panel: Panel,
+    /// The panels, row by row. Neighbours with the same axis share its labels.
+    pub panels: Vec<Panel>,
+    /// How many panels stand side by side.
+    pub columns: usize,
     /// What the marks mean.
     pub legend: Vec<LegendGroup>,
+    /// The numbers that are shown.
+    pub data: Data,
 }
 
 /// Axes and what is drawn between them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
+    /// What sets it apart from the other panels of its figure.
+    pub title: Option<String>,
     /// The horizontal axis.
     pub x: Axis,
     /// The vertical axis.
@@ -30,6 +37,8 @@ pub struct Panel {
     pub series: Vec<Series>,
     /// Values above the range of `y`, in a band over the panel.
     pub above: Option<Above>,
+    /// Spans of the horizontal axis, in rows under the panel.
+    pub spans: Vec<Span>,
     /// A remark in the middle of a panel that has nothing else to show.
     pub remark: Option<String>,
 }
@@ -85,6 +94,10 @@ pub enum Stroke {
     Solid,
     /// Dashed: a reference.
     Dashed,
+    /// Dotted: what was fitted to the data.
+    Dotted,
+    /// Thin: a span of values, or a line to read off by.
+    Thin,
 }
 
 /// A marked point.
@@ -100,10 +113,10 @@ pub struct Mark {
     pub note: String,
 }
 
-/// A band for values above the range, whose height says nothing.
+/// A band for what has no place in the range; its height says nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Above {
-    /// What they are all greater than.
+    /// What they have in common: what they are greater than, or why they have no value.
     pub label: String,
     /// Those that share a place are set side by side.
     pub marks: Vec<AboveMark>,
@@ -116,7 +129,27 @@ pub struct AboveMark {
     pub x: f64,
     /// The colour of its mark.
     pub colour: Colour,
+    /// The shape of its mark.
+    pub shape: Shape,
     /// The value in words.
+    pub note: String,
+}
+
+/// An estimate of a value of the horizontal axis. What lies beyond the axis is cut off and
+/// ends in an arrow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Span {
+    /// The colour of its line and mark.
+    pub colour: Colour,
+    /// The shape of its mark.
+    pub shape: Shape,
+    /// The most likely value.
+    pub value: f64,
+    /// The lower end; 0 if there is none.
+    pub low: f64,
+    /// The upper end; infinite if there is none.
+    pub high: f64,
+    /// The estimate in words.
     pub note: String,
 }
 
@@ -137,6 +170,19 @@ pub enum Shape {
     Pentagon,
     /// ↑
     Arrow,
+    /// ★
+    Star,
+    /// ✕
+    Cross,
+    /// ·
+    Dot,
+}
+
+impl Shape {
+    /// Whether it is made of lines only, so that there is nothing to fill.
+    pub fn is_lines(self) -> bool {
+        matches!(self, Shape::Arrow | Shape::Cross)
+    }
 }
 
 /// Legend entries that belong together.
@@ -162,6 +208,11 @@ pub struct LegendEntry {
 }
 
 impl Axis {
+    /// Whether `value` is shown.
+    pub fn shows(&self, value: f64) -> bool {
+        (self.range.0..=self.range.1).contains(&value)
+    }
+
     /// Where `value` lies between the ends of the axis: 0 to 1.
     pub fn position(&self, value: f64) -> f64 {
         let scaled = |value: f64| match self.scale {

@@ -1,11 +1,13 @@
 //! The files of a report, written so that a reader never finds half of one.
 
+use crate::exhibits::{Exhibit, exhibits, file_name};
+use crate::page::page;
 use crate::png::png;
-use crate::scaling::draw_scaling;
 use crate::svg::svg;
 use crate::table::steps_csv;
-use parsity_analysis::{CellSummary, Scaling, by_goal};
-use parsity_study::StudyFacts;
+use crate::tables;
+use parsity_analysis::{Answer, CellSummary, StudyRecords};
+use parsity_study::SmoothnessRun;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -39,27 +41,45 @@ pub enum ReportError {
     },
 }
 
-/// Writes `scaling.svg`, `scaling.png` and `steps-to-result.csv` into `folder`, which is made
-/// if it is missing, and returns their paths. A study with several goals has a figure for
-/// each, such as `scaling-0.14.svg`. Files that were there before are replaced as a whole or
-/// not at all.
+/// Writes the report of `answer`, which is that to `studies`, into `folder`, which is made if
+/// it is missing, and returns the paths, the page first: `index.html`, each figure as SVG, PNG
+/// and CSV, the tables as CSV, and `answer.json`. With several studies, the names of files
+/// about one of them start with its name; with several goals, the names of figures about one
+/// of them end with it, such as `scaling-0.14.svg`. Files that were there before are replaced
+/// as a whole or not at all.
 pub fn write_report(
     folder: &Path,
-    facts: &StudyFacts,
-    summaries: &[CellSummary],
+    answer: &Answer,
+    studies: &[StudyRecords],
+    smoothness: &[SmoothnessRun],
 ) -> Result<Vec<PathBuf>, ReportError> {
+    let exhibits = exhibits(answer, studies, smoothness);
     let mut files = Vec::new();
-    for &goal in &facts.goal_errors {
-        let name = match facts.goal_errors.len() {
-            1 => "scaling".to_owned(),
-            _ => format!("scaling-{goal}"),
-        };
-        let cells = by_goal(summaries).find(|(of, _)| *of == goal).map_or(&[][..], |(_, it)| it);
-        let figure = draw_scaling(facts, goal, &Scaling::of(cells));
-        files.push((format!("{name}.svg"), svg(&figure).into_bytes()));
-        files.push((format!("{name}.png"), png(&figure)));
+    for Exhibit { name, figure, .. } in &exhibits {
+        files.push((format!("{name}.svg"), svg(figure).into_bytes()));
+        files.push((format!("{name}.png"), png(figure)));
+        files.push((format!("{name}.csv"), figure.data.csv().into_bytes()));
     }
-    files.push(("steps-to-result.csv".to_owned(), steps_csv(summaries).into_bytes()));
+    for study in &answer.studies {
+        let goals = study.goals.iter().flat_map(|goal| &goal.cells);
+        let summaries: Vec<CellSummary> = goals.map(|cell| cell.summary.clone()).collect();
+        let name = file_name("steps-to-result", answer, study, None);
+        files.push((format!("{name}.csv"), steps_csv(&summaries).into_bytes()));
+    }
+    for (name, data) in [
+        ("fits", tables::fits(answer)),
+        ("ratios", tables::ratios(answer)),
+        ("claims", tables::claims(answer)),
+        ("findings", tables::findings(answer)),
+    ] {
+        files.push((format!("{name}.csv"), data.csv().into_bytes()));
+    }
+    let mut json = serde_json::to_vec_pretty(answer).expect("an answer has text for keys");
+    json.push(b'\n');
+    files.push(("answer.json".to_owned(), json));
+    let tables: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+    let page = page(answer, &exhibits, &tables);
+    files.insert(0, ("index.html".to_owned(), page.into_bytes()));
     fs::create_dir_all(folder)
         .map_err(|source| ReportError::Folder { path: folder.to_owned(), source })?;
     let written = files.into_iter().map(|(name, bytes)| {

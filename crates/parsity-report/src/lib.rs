@@ -3,21 +3,37 @@
 //! A figure is a plain value ([`figure`]); it is laid out once into a [`scene`] of shapes and
 //! texts, which [`svg`] and [`png`] merely write down, so both always show the same.
 
+pub mod axes;
+pub mod data;
+pub mod exhibits;
 pub mod facts;
 pub mod figure;
 pub mod files;
+pub mod html;
 pub mod numerals;
+pub mod optima;
+pub mod optimizers;
+pub mod page;
 pub mod palette;
 pub mod png;
+pub mod ratio;
 pub mod scaling;
 pub mod scene;
+pub mod search;
+pub mod smoothness;
 pub mod svg;
 pub mod table;
+pub mod tables;
+pub mod telling;
+pub mod work;
 
 mod layout;
 mod typeface;
 
+pub use exhibits::{Exhibit, exhibits};
 pub use figure::Figure;
 pub use files::{ReportError, write_report};
+pub use page::page;
 pub use scaling::draw_scaling;
 pub use table::{ruled_table, steps_csv, steps_list, steps_matrix};
+pub use telling::{opening, tell};

@@ -103,9 +103,9 @@ impl fmt::Display for Number {
     }
 }
 
-/// Text in which nothing can be taken for markup. Control characters, which XML cannot
-/// hold, become spaces.
-struct Escaped<'a>(&'a str);
+/// Text in which nothing can be taken for markup, between tags and in attributes, in SVG and
+/// in HTML. Control characters, which XML cannot hold, become spaces.
+pub(crate) struct Escaped<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -113,6 +113,8 @@ impl fmt::Display for Escaped<'_> {
             '&' => f.write_str("&amp;"),
             '<' => f.write_str("&lt;"),
             '>' => f.write_str("&gt;"),
+            '"' => f.write_str("&quot;"),
+            '\'' => f.write_str("&#39;"),
             letter if letter.is_control() => f.write_char(' '),
             letter => f.write_char(letter),
         })
@@ -125,8 +127,8 @@ mod tests {
 
     #[test]
     fn text_cannot_break_out_of_the_markup() {
-        let text = Escaped("a<b> & \u{1}c").to_string();
-        assert_eq!(text, "a&lt;b&gt; &amp;  c");
+        let text = Escaped("a<b> & \u{1}c\" 'd").to_string();
+        assert_eq!(text, "a&lt;b&gt; &amp;  c&quot; &#39;d");
     }
 
     #[test]

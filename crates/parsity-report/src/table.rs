@@ -3,6 +3,7 @@
 //! Nothing is printed here. Whether text is coloured is the caller's decision, because only
 //! the caller knows where it goes.
 
+use crate::data::{Data, field};
 use crate::numerals::{grouped, significant};
 use comfy_table::{Attribute, Cell, CellAlignment, Color, LineStyle, Table, TableStyle};
 use parsity_analysis::{CellSummary, Standing, by_goal, tightest};
@@ -12,28 +13,26 @@ use std::collections::BTreeSet;
 /// All summaries as CSV, one row per goal and cell. What is not known, or not used, is empty;
 /// a cell without steps-to-result whose counts add up to its trials did not reach the goal.
 pub fn steps_csv(summaries: &[CellSummary]) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let outcomes = Outcome::ALL.map(Outcome::name);
-    let cell = ["batch_size", "sparsity", "goal_error"];
-    let answer = ["steps_to_result", "above", "best_so_far", "best_trial"];
-    let header = cell.iter().chain(&answer).chain(&METAPARAMETERS).chain(&outcomes);
-    let header = header.chain(&["trials", "exhaustive"]);
-    writer.write_record(header).expect("memory takes all rows");
+    let mut columns = vec!["batch_size", "sparsity", "goal_error"];
+    columns.extend(["steps_to_result", "above", "best_so_far", "best_trial"]);
+    columns.extend(METAPARAMETERS);
+    columns.extend(Outcome::ALL.map(Outcome::name));
+    columns.extend(["trials", "exhaustive"]);
+    let mut data = Data::new(&columns);
     for summary in summaries {
         let mut row = vec![summary.batch_size.to_string(), summary.sparsity.share().to_string()];
         row.push(summary.goal_error.to_string());
-        row.push(text_of(summary.steps_to_result));
-        row.push(text_of(summary.above));
-        row.push(text_of(summary.best_so_far));
-        row.push(text_of(summary.best_trial));
-        row.extend(metaparameters(summary).map(text_of));
+        row.push(field(summary.steps_to_result));
+        row.push(field(summary.above));
+        row.push(field(summary.best_so_far));
+        row.push(field(summary.best_trial));
+        row.extend(metaparameters(summary).map(field));
         row.extend(Outcome::ALL.map(|outcome| summary.count(outcome).to_string()));
         row.push(summary.trials.to_string());
         row.push(summary.exhaustive.to_string());
-        writer.write_record(row).expect("memory takes all rows");
+        data.rows.push(row);
     }
-    let bytes = writer.into_inner().expect("memory takes all rows");
-    String::from_utf8(bytes).expect("the rows are text")
+    data.csv()
 }
 
 /// Steps-to-result as a matrix: a row per batch size, a column per sparsity. Several goals
@@ -98,11 +97,11 @@ pub fn steps_list(summaries: &[CellSummary], colour: bool) -> String {
             Cell::new(grouped(u64::from(summary.batch_size.0))),
             Cell::new(summary.sparsity),
             standing_cell(summary.standing()),
-            Cell::new(text_of(interval(summary))),
-            Cell::new(text_of(summary.best_trial)),
+            Cell::new(field(interval(summary))),
+            Cell::new(field(summary.best_trial)),
         ]);
         let values = metaparameters(summary);
-        row.extend(used.iter().map(|&index| Cell::new(text_of(values[index].map(significant)))));
+        row.extend(used.iter().map(|&index| Cell::new(field(values[index].map(significant)))));
         row.push(Cell::new(format!("{}/{}", summary.done(), summary.trials)));
         row.extend(outcomes.iter().map(|&outcome| outcome_cell(outcome, summary.count(outcome))));
         table.add_row(row);
@@ -112,10 +111,11 @@ pub fn steps_list(summaries: &[CellSummary], colour: bool) -> String {
 }
 
 /// The names of the metaparameters, in the order of the search.
-const METAPARAMETERS: [&str; 4] = ["learning_rate", "momentum", "decay_steps", "end_factor"];
+pub(crate) const METAPARAMETERS: [&str; 4] =
+    ["learning_rate", "momentum", "decay_steps", "end_factor"];
 
 /// Their values in the best trial.
-fn metaparameters(summary: &CellSummary) -> [Option<f64>; 4] {
+pub(crate) fn metaparameters(summary: &CellSummary) -> [Option<f64>; 4] {
     let best = summary.metaparameters;
     [
         best.map(|best| best.learning_rate),
@@ -126,13 +126,9 @@ fn metaparameters(summary: &CellSummary) -> [Option<f64>; 4] {
 }
 
 /// The steps among which the goal was reached: `(768, 784]`.
-fn interval(summary: &CellSummary) -> Option<String> {
+pub(crate) fn interval(summary: &CellSummary) -> Option<String> {
     let (above, steps) = (summary.above?, summary.steps_to_result?);
     Some(format!("({}, {}]", grouped(above.0), grouped(steps.0)))
-}
-
-fn text_of(value: Option<impl ToString>) -> String {
-    value.map(|value| value.to_string()).unwrap_or_default()
 }
 
 fn standing_cell(standing: Standing) -> Cell {
@@ -180,7 +176,7 @@ fn meanings(summaries: &[CellSummary]) -> Vec<String> {
 }
 
 /// How far the trials were trained, if any is done: what their outcomes mean depends on it.
-fn protocol(summaries: &[CellSummary]) -> Option<String> {
+pub(crate) fn protocol(summaries: &[CellSummary]) -> Option<String> {
     let sum = |part: fn(&CellSummary) -> u32| -> u64 {
         tightest(summaries).iter().map(|it| u64::from(part(it))).sum()
     };

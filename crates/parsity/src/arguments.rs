@@ -42,8 +42,9 @@ pub(crate) enum Command {
     /// Show the steps-to-result table so far
     #[command(after_help = "Examples:\n  parsity status\n  parsity status mnist-momentum --json")]
     Status(Status),
-    /// Write figures and tables of a study
-    #[command(after_help = "Example:\n  parsity report mnist-momentum --out mnist-report")]
+    /// Answer a study, or compare several: a page with sentences, figures and tables
+    #[command(after_help = "Examples:\n  parsity report mnist-momentum --out mnist-report\n  \
+                            parsity report mnist-sgd mnist-momentum mnist-nesterov")]
     Report(Report),
     /// Say how many workers pay on a given network, by a study that was measured
     #[command(
@@ -97,7 +98,7 @@ impl Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Quickstart {
-    /// Folder for the store, the figures and the table
+    /// Folder for the store and the report
     #[arg(long, value_name = "DIR", default_value = "parsity-quickstart")]
     pub(crate) out: PathBuf,
     /// Trials that are trained at the same time [default: all cores]
@@ -193,13 +194,17 @@ pub(crate) struct Status {
 
 #[derive(Debug, Args)]
 pub(crate) struct Report {
-    /// A study with records in the store
-    pub(crate) study: String,
+    /// Studies with records in the store; several are compared
+    #[arg(required = true, value_name = "STUDY")]
+    pub(crate) studies: Vec<String>,
     #[command(flatten)]
     pub(crate) store: StoreFile,
-    /// Folder for the report [default: STUDY-report]
+    /// Folder for the report [default: STUDY-report, or parsity-report for several]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Print the whole answer as JSON instead of in sentences
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

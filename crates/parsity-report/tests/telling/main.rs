@@ -1,6 +1,9 @@
 //! What the figures, tables and files of a report tell about made-up studies.
 
+mod figures;
 mod files;
+mod page;
 mod scaling;
 mod specimen;
 mod table;
+mod trials;

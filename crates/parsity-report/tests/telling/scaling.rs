@@ -10,7 +10,7 @@ use parsity_study::{CheckEvery, Sparsity, Steps};
 const USUAL: [f64; 4] = [0.0, 0.5, 0.7, 0.9];
 
 fn figure(summaries: &[CellSummary]) -> Figure {
-    draw_scaling(&facts("specimen"), GOAL, &Scaling::of(summaries))
+    draw_scaling(&facts("specimen"), GOAL, &Scaling::of(summaries), &[])
 }
 
 fn labels(axis: &Axis) -> Vec<&str> {
@@ -26,15 +26,15 @@ fn legend(figure: &Figure) -> Vec<&str> {
 fn batch_sizes_and_powers_of_two_are_the_ticks() {
     let figure = figure(&study(3..=10, &[0.0], theory));
     let sizes = ["8", "16", "32", "64", "128", "256", "512", "1,024"];
-    assert_eq!(labels(&figure.panel.x), sizes);
+    assert_eq!(labels(&figure.panels[0].x), sizes);
     let steps = ["64", "128", "256", "512", "1,024", "2,048", "4,096", "8,192", "16,384"];
-    assert_eq!(labels(&figure.panel.y), steps);
+    assert_eq!(labels(&figure.panels[0].y), steps);
 }
 
 #[test]
 fn every_point_lies_within_the_axes() {
     for powers in [1..=14, 3..=8, 6..=6] {
-        let panel = figure(&study(powers, &USUAL, running)).panel;
+        let panel = figure(&study(powers, &USUAL, running)).panels.remove(0);
         for series in &panel.series {
             let lines = series.lines.iter().flatten().copied();
             for (x, y) in lines.chain(series.marks.iter().map(|mark| mark.at)) {
@@ -49,7 +49,7 @@ fn every_point_lies_within_the_axes() {
 #[test]
 fn a_curve_has_the_colour_of_its_sparsity_and_a_mark_of_its_own() {
     let figure = figure(&study(5..=14, &[0.0, 0.5, 0.7, 0.9, 0.95, 0.99], theory));
-    let curves: Vec<_> = figure.panel.series.iter().filter(|s| !s.marks.is_empty()).collect();
+    let curves: Vec<_> = figure.panels[0].series.iter().filter(|s| !s.marks.is_empty()).collect();
     let colours: Vec<_> = curves.iter().map(|curve| curve.colour).collect();
     let expected = [0.0, 0.5, 0.7, 0.9, 0.95, 0.99]
         .map(|share| sparsity_colour(Sparsity::new(share).unwrap()));
@@ -64,21 +64,21 @@ fn a_curve_has_the_colour_of_its_sparsity_and_a_mark_of_its_own() {
 fn perfect_scaling_starts_on_the_dense_curve_and_halves_with_every_doubling() {
     let figure = figure(&study(5..=14, &USUAL, theory));
     let dashed: Vec<_> =
-        figure.panel.series.iter().filter(|series| series.stroke == Stroke::Dashed).collect();
+        figure.panels[0].series.iter().filter(|series| series.stroke == Stroke::Dashed).collect();
     assert_eq!(dashed.len(), 1);
     let line = &dashed[0].lines[0];
-    assert_eq!(line[0], figure.panel.series[1].marks[0].at);
+    assert_eq!(line[0], figure.panels[0].series[1].marks[0].at);
     assert!((line[0].0 * line[0].1 - line[1].0 * line[1].1).abs() < 1e-6);
 }
 
 #[test]
 fn cells_that_did_not_reach_the_goal_are_shown_above_the_budget() {
     let figure = figure(&study(1..=14, &USUAL, theory));
-    let above = figure.panel.above.as_ref().unwrap();
+    let above = figure.panels[0].above.as_ref().unwrap();
     assert_eq!(above.label, "> 40,000");
     assert_eq!(above.marks.len(), 5);
     assert_eq!(above.marks[0].note, "batch size 2, sparsity 50 %: goal not reached");
-    assert_eq!(figure.panel.y.range.1, 40_000.0);
+    assert_eq!(figure.panels[0].y.range.1, 40_000.0);
     assert_eq!(legend(&figure).last(), Some(&"goal not reached"));
 }
 
@@ -92,7 +92,7 @@ fn the_best_so_far_is_an_open_mark_off_the_line() {
         summary(128, 0.0, Standing::Reached(Steps(64))),
     ];
     let figure = figure(&summaries);
-    let curve = &figure.panel.series[1];
+    let curve = &figure.panels[0].series[1];
     let open: Vec<bool> = curve.marks.iter().map(|mark| mark.open).collect();
     assert_eq!(open, [false, false, true, false, false]);
     let runs = [vec![(8.0, 640.0), (16.0, 320.0)], vec![(64.0, 96.0), (128.0, 64.0)]];
@@ -114,7 +114,7 @@ fn goal_error_trials_and_check_interval_are_always_printed() {
 fn the_title_names_its_own_goal_and_the_subtitle_all_goals() {
     let (facts, _) = with_looser_goal("specimen", &[]);
     let titles = facts.goal_errors.iter().map(|&goal| {
-        let figure = draw_scaling(&facts, goal, &Scaling::of(&[]));
+        let figure = draw_scaling(&facts, goal, &Scaling::of(&[]), &[]);
         let subtitle = figure.facts.concat();
         assert!(subtitle.contains(&"goal errors 0.05 and 0.02".to_owned()), "{subtitle:?}");
         let checks = "goal check every 16 steps, every 4 from B = 1,024".to_owned();
@@ -132,7 +132,7 @@ fn a_study_without_steps_says_so_and_is_drawn_all_the_same() {
     let never = study(1..=14, &USUAL, |_, _| Standing::NotReached);
     for (summaries, remark) in [(&waiting, true), (&never, false), (&Vec::new(), true)] {
         let figure = figure(summaries);
-        assert_eq!(figure.panel.remark.is_some(), remark);
+        assert_eq!(figure.panels[0].remark.is_some(), remark);
         let drawn = svg(&figure);
         assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{drawn}");
     }
@@ -144,7 +144,7 @@ fn a_budget_of_a_single_step_still_makes_an_axis() {
     (facts.step_budget, facts.check_every) = (Steps(1), CheckEvery::always(Steps(1)));
     let summaries =
         [summary(1, 0.0, Standing::NotReached), summary(2, 0.0, Standing::Reached(Steps(1)))];
-    let drawn = svg(&draw_scaling(&facts, GOAL, &Scaling::of(&summaries)));
+    let drawn = svg(&draw_scaling(&facts, GOAL, &Scaling::of(&summaries), &[]));
     assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{drawn}");
 }
 

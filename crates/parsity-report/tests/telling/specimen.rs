@@ -101,10 +101,15 @@ pub(crate) fn with_looser_goal(
 /// K = c₁/B + c₂, rounded up to a goal check; sparse networks need more steps, less so at
 /// large batch sizes.
 pub(crate) fn theory(batch_size: u32, share: f64) -> Standing {
+    theory_with(batch_size, share, 1.0)
+}
+
+/// The same with a floor that is so many times as high.
+pub(crate) fn theory_with(batch_size: u32, share: f64, floor: f64) -> Standing {
     let harder = 1.0 - (1.0 - share).log2() * 0.55;
     let wobble = 1.0 + 0.06 * (f64::from(batch_size).ln() * 7.3 + share * 11.0).sin();
     let linear = 70_000.0 * harder.powf(1.4) / f64::from(batch_size);
-    let steps = ((linear + 72.0 * harder) * wobble) as u64;
+    let steps = ((linear + floor * 72.0 * harder) * wobble) as u64;
     let checked = steps.div_ceil(CHECK_EVERY) * CHECK_EVERY;
     if checked > BUDGET { Standing::NotReached } else { Standing::Reached(Steps(checked)) }
 }
@@ -116,4 +121,9 @@ pub(crate) fn running(batch_size: u32, share: f64) -> Standing {
         (Standing::Reached(steps), ..=512) => Standing::Open(Some(Steps(steps.0 + 32))),
         _ => Standing::Open(None),
     }
+}
+
+/// As theory, with a critical batch size that is four times smaller.
+pub(crate) fn theory_of_sgd(batch_size: u32, share: f64) -> Standing {
+    theory_with(batch_size, share, 4.0)
 }

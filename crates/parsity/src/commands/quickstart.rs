@@ -4,7 +4,7 @@ use super::{print, report, run, threads};
 use crate::arguments::Quickstart;
 use crate::failure::End;
 use anyhow::Context;
-use parsity_lab::{Options, find_study};
+use parsity_lab::{Options, Store, find_study};
 
 pub(crate) fn quickstart(arguments: &Quickstart) -> anyhow::Result<End> {
     let question = find_study("quickstart")?;
@@ -16,16 +16,16 @@ pub(crate) fn quickstart(arguments: &Quickstart) -> anyhow::Result<End> {
     let name = question.study.name();
     run::show(name, &store)?;
     if !summary.stopped {
-        let files = report::write(name, &store, out)?;
-        print(format!("\nWritten: {}", files.join(", ")))?;
-        print(
-            "\nRead the figure from left to right: as long as a curve falls as fast as the dashed line,\n\
-             doubling the batch size (the number of workers) halves the steps; where it flattens, more\n\
-             data parallelism no longer pays.\n\n\
-             Next:  parsity studies                              the studies that are built in\n       \
+        let store = Store::read(&store)?;
+        let written = report::write(&store, &[store.study(name)?], out)?;
+        print(format!("\n{}", written.text()))?;
+        print(format!(
+            "\nNext:  parsity studies                              the studies that are built in\n       \
              parsity studies show quickstart > my.toml    this one as a file, to be changed\n       \
-             parsity run my.toml                          carry it out",
-        )?;
+             parsity run my.toml                          carry it out\n\n\
+             Open {} in a browser: it says what the curves mean.",
+            out.join("index.html").display()
+        ))?;
     }
     Ok(run::end(summary))
 }

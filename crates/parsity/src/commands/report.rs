@@ -1,22 +1,55 @@
-//! `parsity report`: figures and tables of a study.
+//! `parsity report`: the answer to studies, as a page with figures and tables.
 
-use super::print;
+use super::{print, print_json};
 use crate::arguments::Report;
 use crate::failure::End;
-use parsity_analysis::{CellSummary, summarize};
+use crate::words::things;
+use parsity_analysis::{Answer, CellSummary, StudyRecords, summarize};
 use parsity_lab::{Store, StoreError, StoredStudy, find_study};
-use parsity_report::write_report;
+use parsity_report::{opening, write_report};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn report(arguments: &Report) -> anyhow::Result<End> {
-    let path = &arguments.store.store;
-    let study = find(&Store::read(path)?, &arguments.study)?;
-    let default = || PathBuf::from(format!("{}-report", study.facts.name));
+    let store = Store::read(&arguments.store.store)?;
+    let mut studies: Vec<StoredStudy> = Vec::new();
+    for name in &arguments.studies {
+        let study = find(&store, name)?;
+        // A study that is named twice is one study.
+        if studies.iter().all(|it| it.facts.name != study.facts.name) {
+            studies.push(study);
+        }
+    }
+    let default = || match &studies[..] {
+        [one] => PathBuf::from(format!("{}-report", one.facts.name)),
+        _ => PathBuf::from("parsity-report"),
+    };
     let out = arguments.out.clone().unwrap_or_else(default);
-    for file in write(&study.facts.name, path, &out)? {
-        print(file)?;
+    let written = write(&store, &studies, &out)?;
+    match arguments.json {
+        true => print_json(&written.answer)?,
+        false => print(written.text())?,
     }
     Ok(End::Done)
+}
+
+/// A report that was written.
+pub(crate) struct Written {
+    answer: Answer,
+    /// The page first.
+    files: Vec<PathBuf>,
+}
+
+impl Written {
+    /// The answer in sentences, and where to read on.
+    pub(crate) fn text(&self) -> String {
+        let [page, others @ ..] = &self.files[..] else { return String::new() };
+        format!(
+            "{}\n\nReport: {} (and {} beside it)",
+            opening(&self.answer).join("\n"),
+            page.display(),
+            things(others.len() as u64, "file")
+        )
+    }
 }
 
 /// The study that is named, by its name in the store or as everywhere else.
@@ -29,13 +62,16 @@ pub(crate) fn find(store: &Store, name: &str) -> anyhow::Result<StoredStudy> {
     }
 }
 
-/// Writes the report of a study; returns the files.
-pub(crate) fn write(study: &str, path: &Path, out: &Path) -> anyhow::Result<Vec<String>> {
-    let store = Store::read(path)?;
-    let stored = store.study(study)?;
-    let cells = summaries(&store, &stored)?;
-    let files = write_report(out, &stored.facts, &cells)?;
-    Ok(files.iter().map(|file| file.display().to_string()).collect())
+/// Writes the report of studies.
+pub(crate) fn write(store: &Store, studies: &[StoredStudy], out: &Path) -> anyhow::Result<Written> {
+    let mut all = Vec::new();
+    for study in studies {
+        let records = store.records(study, false)?;
+        all.push(StudyRecords { facts: study.facts.clone(), cells: study.cells(), records });
+    }
+    let answer = Answer::of(&all, &[]);
+    let files = write_report(out, &answer, &all, &[])?;
+    Ok(Written { answer, files })
 }
 
 /// The summaries of a stored study's cells, goal by goal.

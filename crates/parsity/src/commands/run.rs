@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Run) -> anyhow::Result<End> {
     let (name, store) = (question.study.name(), path.display());
     show(name, path)?;
     print(format!(
-        "\nFigure and table: parsity report {} --store {store}",
+        "\nThe answer, with figures: parsity report {} --store {store}",
         arguments.extent.study
     ))?;
     Ok(end(summary))

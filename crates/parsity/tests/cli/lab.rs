@@ -25,10 +25,13 @@ fn a_study_ends_with_a_table_a_figure_and_nothing_left_to_do() {
         assert!(cell["steps_to_result"].as_u64().unwrap() % 8 == 0, "{cell}");
         assert!(cell["best_trial"].is_u64(), "{cell}");
     }
-    let written = desk.ok("report study.toml --out figures");
-    for file in ["scaling.svg", "scaling.png", "steps-to-result.csv"] {
-        assert!(written.contains(file) && exists(&desk.path("figures").join(file)), "{written}");
+    let told = desk.ok("report study.toml --out figures");
+    assert!(told.contains("to an error of 0.6") && told.contains("figures/index.html"), "{told}");
+    for file in ["index.html", "scaling.svg", "scaling.png", "steps-to-result.csv", "answer.json"] {
+        assert!(exists(&desk.path("figures").join(file)), "{file}");
     }
+    let answer = std::fs::read_to_string(desk.path("figures").join("answer.json")).unwrap();
+    assert_eq!(desk.ok("report study.toml --out figures --json"), answer);
     // Again: nothing is repeated, nothing changes.
     let again = desk.run("run study.toml");
     let told = String::from_utf8(again.stderr).unwrap();
@@ -111,9 +114,15 @@ fn several_goals_are_answered_by_one_set_of_trainings() {
         assert_eq!(one["steps_to_result"], two["steps_to_result"]);
         assert_eq!(one["best_trial"], two["best_trial"]);
     }
-    let written = desk.ok("report small --out figures");
+    let told = desk.ok("report small --out figures");
+    assert!(told.contains("an error of 0.7") && told.contains("an error of 0.6"), "{told}");
     for file in ["scaling-0.7.svg", "scaling-0.6.png", "steps-to-result.csv"] {
-        assert!(written.contains(file) && exists(&desk.path("figures").join(file)), "{written}");
+        assert!(exists(&desk.path("figures").join(file)), "{file}");
+    }
+    // Several studies are compared on one page.
+    desk.ok("report small alone small --out both");
+    for file in ["small-scaling-0.7.svg", "alone-scaling.png", "alone-steps-to-result.csv"] {
+        assert!(exists(&desk.path("both").join(file)), "{file}");
     }
 }
 
