@@ -5,7 +5,7 @@
 use parsity_engine::random::{Purpose, Stream};
 use parsity_engine::{
     Batches, Examples, Material, Method, Network, Normalization, Optimizer, Order, Pattern,
-    Program, Pruning, Schedule, Session, Team, initialize, saliencies,
+    Program, Pruning, Schedule, Session, Survey, Team, initialize, saliencies,
 };
 use parsity_study::Sparsity;
 use std::sync::Arc;
@@ -37,8 +37,8 @@ pub fn measure_pace(network: &Arc<Network>, sparsity: Sparsity) -> Pace {
     let parameters = initialize(network, 0);
     let all: Arc<[u32]> = (0..IMAGES as u32).collect();
     let random = Pruning { method: Method::Random, biases: true, seed: 0 };
-    let scores = saliencies(random, network, &parameters, &material, &all, &mut team, &|| true)
-        .expect("nobody stops it");
+    let mut survey = Survey { material: &material, split: &all, team: &mut team, go_on: &|| true };
+    let scores = saliencies(random, network, &parameters, &mut survey).expect("nobody stops it");
     let pattern = Pattern::of_highest(&scores, sparsity.survivors(parameters.len()));
     let program = Arc::new(Program::new(Arc::clone(network), Arc::new(pattern)));
     let mut session = Session::new(
