@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         Command::Report(arguments) => commands::report::report(&arguments),
         Command::Train(arguments) => commands::train::train(&arguments),
         Command::Prune(arguments) => commands::prune::prune(&arguments),
+        Command::Smoothness(arguments) => commands::smoothness::smoothness(&arguments),
         Command::Bench(arguments) => commands::bench::bench(&arguments),
         Command::Data(arguments) => commands::data::data(&arguments),
     };
