@@ -119,13 +119,12 @@ mod tests {
     use parsity_study::{BatchSize, Sparsity, builtin};
     use std::collections::BTreeMap;
 
+    /// Of each trial its outcome, its steps and those to the goals that it reached.
+    type Ends = BTreeMap<u32, (Outcome, u64, Vec<u64>)>;
+
     /// Runs a race whose trial `i` reaches the goals at `goals[i]` intervals (0 = never) and
     /// whose takers finish in an order drawn from `order`; at most four run at a time.
-    fn race(
-        goals: &[[u64; 2]],
-        order: u64,
-        racing: bool,
-    ) -> (Vec<Option<Steps>>, BTreeMap<u32, (Outcome, u64, Vec<u64>)>) {
+    fn race(goals: &[[u64; 2]], order: u64, racing: bool) -> (Vec<Option<Steps>>, Ends) {
         let study = builtin::study("quickstart").unwrap();
         let cell = Cell { batch_size: BatchSize(8), sparsity: Sparsity::DENSE };
         let trials = (0..goals.len() as u32).map(|index| study.trial(cell, index)).collect();
