@@ -247,7 +247,8 @@ fn pruning_slows_down(studies: &[StudyCurves], lipschitz: &[LipschitzAverage]) -
     statements
 }
 
-fn lipschitz_rises(lipschitz: &[LipschitzAverage]) -> Statement {
+/// Whether the averages rise with sparsity.
+pub(crate) fn lipschitz_rises(lipschitz: &[LipschitzAverage]) -> Statement {
     let mut sorted = lipschitz.to_vec();
     sorted.sort_by_key(|it| it.sparsity);
     let averages: Vec<f64> = sorted.iter().map(|it| it.average).collect();

@@ -24,6 +24,7 @@ pub mod random;
 pub mod ratio;
 pub mod regions;
 pub mod scaling;
+pub mod smoothness;
 pub mod steps;
 pub mod verdict;
 
@@ -43,5 +44,8 @@ pub use noise::{NoiseScale, SquaredNorms, noise_scale};
 pub use ratio::{RatioLine, RatioPoint, Ratios};
 pub use regions::{Region, Regions};
 pub use scaling::{Curve, PerfectScaling, Point, Scaling};
+pub use smoothness::{
+    SmoothnessSummary, examine_smoothness, local_noise_scale, summarize_smoothness,
+};
 pub use steps::{CellSummary, Standing, by_goal, summarize, tightest};
 pub use verdict::{Evidence, Statement, Verdict};

@@ -22,6 +22,15 @@ pub struct SquaredNorms {
     pub big: f64,
 }
 
+impl SquaredNorms {
+    /// tr Σ and |G|², without bias; `None` if the big batch is not the bigger one.
+    pub(crate) fn terms(&self, small_batch: f64, big_batch: f64) -> Option<(f64, f64)> {
+        let noise = (self.small - self.big) / (1.0 / small_batch - 1.0 / big_batch);
+        let signal = (big_batch * self.big - small_batch * self.small) / (big_batch - small_batch);
+        (small_batch > 0.0 && big_batch > small_batch).then_some((noise, signal))
+    }
+}
+
 /// A measured gradient noise scale.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct NoiseScale {
@@ -45,15 +54,11 @@ pub fn noise_scale(
     big_batch: f64,
     measurements: &[SquaredNorms],
 ) -> Option<NoiseScale> {
-    if measurements.len() < 3 || !(small_batch > 0.0 && big_batch > small_batch) {
+    let terms = measurements.iter().map(|it| it.terms(small_batch, big_batch));
+    let pairs: Vec<(f64, f64)> = terms.collect::<Option<_>>()?;
+    if pairs.len() < 3 {
         return None;
     }
-    let signal = |norms: &SquaredNorms| {
-        (big_batch * norms.big - small_batch * norms.small) / (big_batch - small_batch)
-    };
-    let noise =
-        |norms: &SquaredNorms| (norms.small - norms.big) / (1.0 / small_batch - 1.0 / big_batch);
-    let pairs: Vec<(f64, f64)> = measurements.iter().map(|m| (noise(m), signal(m))).collect();
     let moments = Moments::of(&pairs);
     let value = if moments.y > 0.0 { (moments.x / moments.y).max(0.0) } else { f64::INFINITY };
     let (low, high) = moments.fieller(reach(CONFIDENCE, pairs.len() - 1));

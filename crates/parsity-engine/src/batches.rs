@@ -43,6 +43,11 @@ impl Batches {
         self.batch_size
     }
 
+    /// All examples that batches are made of.
+    pub(crate) fn split(&self) -> &[u32] {
+        &self.split
+    }
+
     /// Bytes that the order at hand takes.
     pub(crate) fn bytes(&self) -> usize {
         self.examples.capacity() * size_of::<u32>()

@@ -26,6 +26,8 @@ mod pruning;
 pub mod random;
 mod session;
 mod shape;
+mod smoothness;
+mod survey;
 mod team;
 mod workspace;
 
@@ -44,5 +46,7 @@ pub use program::{Program, trial_bytes};
 pub use pruning::{Method, Pruning, saliencies};
 pub use session::Session;
 pub use shape::Shape;
+pub use smoothness::{Norms, Smoothness, local_lipschitz};
+pub use survey::Survey;
 pub use team::{Look, Team};
 pub use workspace::{Material, Pass, block_bytes};

@@ -7,14 +7,11 @@ use crate::network::{Network, Role};
 use crate::pattern::Pattern;
 use crate::program::Program;
 use crate::random::{Purpose, Stream};
-use crate::team::Team;
-use crate::workspace::Material;
+use crate::survey::Survey;
 use std::sync::Arc;
 
 /// SNIP's loss is the mean over batches of this many examples.
 const SNIP_BATCH: usize = 100;
-/// Examples per call of the team: whole SNIP batches.
-const SNIP_CHUNK: usize = 32 * SNIP_BATCH;
 
 /// How saliencies are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,19 +36,16 @@ pub struct Pruning {
 }
 
 /// Saliencies of all parameters at the weights `parameters`; SNIP sums the gradient over
-/// all examples of `split`. `None` if `go_on` said no on the way.
+/// all examples of the survey. `None` if that was stopped.
 pub fn saliencies(
     pruning: Pruning,
     network: &Arc<Network>,
     parameters: &[f32],
-    material: &Arc<Material>,
-    split: &[u32],
-    team: &mut Team,
-    go_on: &dyn Fn() -> bool,
+    survey: &mut Survey<'_>,
 ) -> Option<Vec<f32>> {
     let mut saliencies: Vec<f32> = match pruning.method {
         Method::Snip => {
-            let gradient = summed_gradient(network, parameters, material, split, team, go_on)?;
+            let gradient = summed_gradient(network, parameters, survey)?;
             let products = parameters.iter().zip(gradient).map(|(&w, g)| (f64::from(w) * g).abs());
             products.map(|product| product as f32).collect()
         }
@@ -73,28 +67,17 @@ pub fn saliencies(
 fn summed_gradient(
     network: &Arc<Network>,
     parameters: &[f32],
-    material: &Arc<Material>,
-    split: &[u32],
-    team: &mut Team,
-    go_on: &dyn Fn() -> bool,
+    survey: &mut Survey<'_>,
 ) -> Option<Vec<f64>> {
     let pattern = Arc::new(Pattern::dense(network.parameters()));
     let program = Arc::new(Program::new(Arc::clone(network), pattern));
     let mut values = parameters.to_vec();
     let mut sum = vec![0.0; values.len()];
+    let split = survey.split;
     let (whole, rest) = split.split_at(split.len() / SNIP_BATCH * SNIP_BATCH);
-    let batches = whole.chunks(SNIP_CHUNK).map(|chunk| (chunk, SNIP_BATCH));
-    let last = (!rest.is_empty()).then_some((rest, rest.len()));
-    for (examples, batch) in batches.chain(last) {
-        if !go_on() {
-            return None;
-        }
-        let mut indices = examples.to_vec();
+    for (examples, batch) in [(whole, SNIP_BATCH), (rest, rest.len())] {
         let scale = 1.0 / batch as f32;
-        let (_, gradient) = team.gradient(&program, material, &mut values, &mut indices, scale);
-        for (sum, &part) in sum.iter_mut().zip(gradient.iter()) {
-            *sum += f64::from(part);
-        }
+        survey.add_gradient(&program, &mut values, examples, scale, &mut sum)?;
     }
     Some(sum)
 }

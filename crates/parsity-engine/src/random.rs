@@ -21,6 +21,8 @@ pub enum Purpose {
     Pruning = 4,
     /// The images of the generated data set.
     Glyphs = 5,
+    /// The small batches whose gradients are compared with the whole split's.
+    SmallBatches = 6,
 }
 
 /// A stream of random numbers.

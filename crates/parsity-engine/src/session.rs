@@ -12,7 +12,7 @@ use crate::workspace::{Material, Workspace, lanes};
 use std::sync::Arc;
 
 /// A training run in progress.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Session {
     program: Arc<Program>,
     material: Arc<Material>,
@@ -136,6 +136,16 @@ impl Session {
     pub fn bytes(&self) -> usize {
         let numbers = self.weights.len() + self.velocity.len() + self.program.pattern().len();
         numbers * size_of::<f32>() + self.batches.bytes() + self.batch.capacity() * size_of::<u32>()
+    }
+
+    /// The examples it trains with.
+    pub(crate) fn material(&self) -> &Arc<Material> {
+        &self.material
+    }
+
+    /// Indices of those that batches are made of.
+    pub(crate) fn split(&self) -> &[u32] {
+        self.batches.split()
     }
 
     /// The program it trains.

@@ -4,7 +4,7 @@ mod support;
 
 use parsity_engine::{
     Batches, InstructionSet, LANES, Look, Method, Optimizer, Order, Pattern, Program, Pruning,
-    Schedule, Session, Team, initialize, saliencies,
+    Schedule, Session, Survey, Team, initialize, saliencies,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
@@ -38,8 +38,9 @@ fn sessions(batch_size: usize) -> [Session; 2] {
     let split: Arc<[u32]> = (0..300).collect();
     let mut team = Team::new(2);
     let snip = Pruning { method: Method::Snip, biases: true, seed: 0 };
-    let scores = saliencies(snip, &network, &parameters, &material, &split, &mut team, &|| true)
-        .expect("nobody stops it");
+    let mut survey =
+        Survey { material: &material, split: &split, team: &mut team, go_on: &|| true };
+    let scores = saliencies(snip, &network, &parameters, &mut survey).expect("nobody stops it");
     [network.parameters(), 6_235].map(|survivors| {
         let pattern = Arc::new(Pattern::of_highest(&scores, survivors));
         let program = Arc::new(Program::new(Arc::clone(&network), pattern));

@@ -8,7 +8,7 @@ mod support;
 
 use parsity_engine::{
     Examples, Material, Method, Network, Normalization, Optimizer, Pattern, Pruning, Schedule,
-    Session, Shape, Team, saliencies,
+    Session, Shape, Survey, Team, saliencies,
 };
 use safetensors::{Dtype, SafeTensors};
 use std::sync::Arc;
@@ -177,8 +177,9 @@ fn snip_scores_and_mask_agree() {
         let mut team = Team::new(2);
         let network = &golden.network;
         let snip = Pruning { method: Method::Snip, biases: true, seed: 0 };
-        let found = saliencies(snip, network, &init, &material, &split, &mut team, &|| true)
-            .expect("nobody stops it");
+        let mut survey =
+            Survey { material: &material, split: &split, team: &mut team, go_on: &|| true };
+        let found = saliencies(snip, network, &init, &mut survey).expect("nobody stops it");
         golden.compare(&found, "snip");
         let expected = golden.pattern();
         let pattern = Pattern::of_highest(&found, expected.len());

@@ -7,7 +7,7 @@ mod support;
 use parsity_engine::comm::{Comm, Link, agree};
 use parsity_engine::{
     Batches, Method, Optimizer, Order, Pattern, Program, Pruning, Reduction, Schedule, Session,
-    Team, initialize, saliencies,
+    Survey, Team, initialize, saliencies,
 };
 use std::sync::Arc;
 
@@ -27,8 +27,8 @@ fn train(team: &mut Team, batch_size: usize, survivors: usize) -> Result {
     let parameters = initialize(&network, 3);
     let split: Arc<[u32]> = (0..500).collect();
     let snip = Pruning { method: Method::Snip, biases: true, seed: 0 };
-    let scores = saliencies(snip, &network, &parameters, &material, &split, team, &|| true);
-    let scores = scores.unwrap();
+    let mut survey = Survey { material: &material, split: &split, team, go_on: &|| true };
+    let scores = saliencies(snip, &network, &parameters, &mut survey).unwrap();
     let pattern = Arc::new(Pattern::of_highest(&scores, survivors));
     let program = Arc::new(Program::new(Arc::clone(&network), pattern));
     let batches = Batches::new(split, batch_size, Order::Shuffled { seed: 1 });

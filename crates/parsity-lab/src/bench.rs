@@ -4,7 +4,7 @@ use crate::error::LabError;
 use crate::lower::{lower_model, lower_pruning};
 use crate::studies::Question;
 use parsity_data::{Cache, Dataset, catalog};
-use parsity_engine::{Material, Network, Team, saliencies};
+use parsity_engine::{Material, Network, Survey, Team, saliencies};
 use parsity_study::{ModelFile, Pruning, PruningMethod};
 use std::path::Path;
 use std::sync::Arc;
@@ -99,7 +99,8 @@ impl Bench {
         go_on: &dyn Fn() -> bool,
     ) -> Option<Vec<f32>> {
         let Bench { network, material, train, .. } = self;
-        saliencies(lower_pruning(pruning, seed), network, parameters, material, train, team, go_on)
+        let mut survey = Survey { material, split: train, team, go_on };
+        saliencies(lower_pruning(pruning, seed), network, parameters, &mut survey)
     }
 
     /// Images that saliencies take: the training split if gradients are needed.

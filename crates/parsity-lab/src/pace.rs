@@ -5,7 +5,7 @@
 use parsity_engine::random::{Purpose, Stream};
 use parsity_engine::{
     Batches, Examples, Material, Method, Network, Normalization, Optimizer, Order, Pattern,
-    Program, Pruning, Schedule, Session, Team, initialize, saliencies,
+    Program, Pruning, Schedule, Session, Survey, Team, initialize, saliencies,
 };
 use parsity_study::Sparsity;
 use std::sync::Arc;
@@ -67,8 +67,8 @@ fn session(
     let parameters = initialize(network, 0);
     let all: Arc<[u32]> = (0..IMAGES as u32).collect();
     let random = Pruning { method: Method::Random, biases: true, seed: 0 };
-    let scores = saliencies(random, network, &parameters, &material, &all, team, &|| true)
-        .expect("nobody stops it");
+    let mut survey = Survey { material: &material, split: &all, team, go_on: &|| true };
+    let scores = saliencies(random, network, &parameters, &mut survey).expect("nobody stops it");
     let pattern = Pattern::of_highest(&scores, sparsity.survivors(parameters.len()));
     Session::new(
         Arc::new(Program::new(Arc::clone(network), Arc::new(pattern))),

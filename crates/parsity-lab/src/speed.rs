@@ -8,7 +8,8 @@
 use parsity_engine::random::{Purpose, Stream};
 use parsity_engine::{
     Batches, Examples, Material, Method, Network, Normalization, Optimizer, Order, Pass, Pattern,
-    Program, Pruning, Role, Schedule, Session, Shape, Team, initialize, peak, profile, saliencies,
+    Program, Pruning, Role, Schedule, Session, Shape, Survey, Team, initialize, peak, profile,
+    saliencies,
 };
 use parsity_study::{BatchSize, Sparsity};
 use std::collections::BTreeMap;
@@ -132,7 +133,8 @@ impl Specimen {
             vec![0.0; parameters.len()]
         } else {
             let mut team = Team::new(threads);
-            saliencies(snip, network, &parameters, &material, &split, &mut team, go_on)?
+            let mut survey = Survey { material: &material, split: &split, team: &mut team, go_on };
+            saliencies(snip, network, &parameters, &mut survey)?
         };
         let program = |&sparsity: &Sparsity| {
             let pattern = Pattern::of_highest(&scores, sparsity.survivors(parameters.len()));

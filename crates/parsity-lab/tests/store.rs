@@ -4,8 +4,8 @@
 
 use parsity_lab::{Ended, Lock, Store, StoreError};
 use parsity_study::{
-    BatchSize, Cell, ErrorRate, Observation, Outcome, Protocol, Record, Sparsity, Steps, Study,
-    builtin,
+    BatchSize, Cell, ErrorRate, GradientNorms, Metaparameters, Observation, Optimizer, Outcome,
+    Protocol, Record, SmoothnessPoint, SmoothnessRun, Sparsity, Steps, Study, builtin,
 };
 
 fn study() -> Study {
@@ -104,6 +104,49 @@ fn saliencies_are_kept_bit_by_bit() {
     assert_eq!(store.saliencies("another").unwrap(), None);
 }
 
+fn watched(share: f64, points: u64) -> SmoothnessRun {
+    let point = |step: u64| SmoothnessPoint {
+        step: Steps(1000 * step),
+        lipschitz: 1.0 / 3.0 + step as f64,
+        loss: 2.3,
+        error: ErrorRate(0.125),
+        norms: GradientNorms { small_batch: 64.0, small: 0.7, big_batch: 54_000.0, big: 1e-5 },
+    };
+    SmoothnessRun {
+        dataset: "mnist".to_owned(),
+        model: "simple-cnn".to_owned(),
+        optimizer: Optimizer::Momentum,
+        metaparameters: Metaparameters {
+            learning_rate: 0.1,
+            momentum: Some(0.9),
+            decay_steps: None,
+            end_factor: None,
+        },
+        batch_size: BatchSize(128),
+        sparsity: Sparsity::new(share).unwrap(),
+        seed: 3,
+        points: (0..points).map(point).collect(),
+    }
+}
+
+#[test]
+fn watched_trainings_come_out_as_they_went_in_and_replace_their_like() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&folder.path().join("s.sqlite")).unwrap();
+    let runs = [watched(0.0, 4), watched(0.9, 2)];
+    let elsewhere = SmoothnessRun { model: "resnet-8".to_owned(), ..watched(0.9, 1) };
+    let kept = [("a", &watched(0.9, 3)), ("b", &runs[1]), ("c", &elsewhere), ("d", &runs[0])];
+    for (origin, run) in kept {
+        store.keep_smoothness(origin, run).unwrap();
+    }
+    // Whatever follows from something else is not taken for it.
+    assert_eq!(store.smoothness_from("b").unwrap().as_ref(), Some(&runs[1]));
+    assert_eq!(store.smoothness_from("a").unwrap(), None);
+    assert_eq!(store.smoothness("mnist", "simple-cnn").unwrap(), runs);
+    assert_eq!(store.smoothness("mnist", "resnet-8").unwrap(), [elsewhere]);
+    assert_eq!(store.smoothness("cifar10", "simple-cnn").unwrap(), []);
+}
+
 #[test]
 fn a_store_of_the_first_version_is_brought_up_to_date_and_a_newer_one_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -120,6 +163,7 @@ fn a_store_of_the_first_version_is_brought_up_to_date_and_a_newer_one_refused() 
     assert_eq!(records[0].toward(0), (Outcome::Complete, Steps(784)));
     assert_eq!(records[1].toward(0), (Outcome::Outpaced, Steps(784)));
     assert!(records.iter().all(|record| record.observations[0].exact));
+    assert_eq!(store.smoothness("mnist", "simple-cnn").unwrap(), []);
     drop(store);
     let newer = rusqlite::Connection::open(&path).unwrap();
     newer.pragma_update(None, "user_version", 99).unwrap();

@@ -7,7 +7,8 @@ use crate::error::Problem;
 use crate::file::StudyFile;
 use crate::search::{Range, Scale, Space};
 use crate::units::{BatchSize, Sparsity, Steps};
-use crate::workload::Schedule;
+use crate::watching::Watching;
+use crate::workload::{Optimizer, Schedule};
 use std::fmt::Display;
 
 /// The most trials of a cell: a thousand times the published study.
@@ -33,7 +34,8 @@ pub(crate) fn check(file: &StudyFile) -> Result<(), Problem> {
     check_sparsities(&file.sparsities)?;
     check_trials(file.trials)?;
     check_share("validation_share", file.validation_share)?;
-    check_search(file)
+    check_search(file)?;
+    file.smoothness.map_or(Ok(()), |watching| check_watching(watching, file.optimizer))
 }
 
 /// Goals: in one of two ways, and in descending order.
@@ -141,14 +143,40 @@ fn out_of_range(key: &str, found: impl Display, expected: impl Display) -> Probl
     }
 }
 
+/// A training to be watched: inside the domains of its metaparameters.
+fn check_watching(watching: Watching, optimizer: Optimizer) -> Result<(), Problem> {
+    if watching.momentum.is_some() && !optimizer.has_momentum() {
+        return Err(no_momentum("smoothness.momentum"));
+    }
+    if let Some(rate) = watching.learning_rate
+        && !(rate > 0.0 && rate.is_finite())
+    {
+        return Err(out_of_range("smoothness.learning_rate", rate, "a finite number above 0"));
+    }
+    if let Some(momentum) = watching.momentum
+        && !(0.0..1.0).contains(&momentum)
+    {
+        let expected = "at least 0 and less than 1";
+        return Err(out_of_range("smoothness.momentum", momentum, expected));
+    }
+    let batch_size = u64::from(watching.batch_size.0);
+    check_count("smoothness.batch_size", batch_size, u64::from(LARGEST_BATCH))?;
+    check_count("smoothness.steps", watching.steps.0, LARGEST_BUDGET)?;
+    check_count("smoothness.every", watching.every.0, LARGEST_BUDGET)
+}
+
+fn no_momentum(key: &str) -> Problem {
+    Problem::Unused {
+        key: key.to_owned(),
+        reason: "the optimizer sgd has no momentum",
+        instead: "the optimizer momentum or nesterov",
+    }
+}
+
 fn check_search(file: &StudyFile) -> Result<(), Problem> {
     let search = &file.search;
     if search.momentum.is_some() && !file.optimizer.has_momentum() {
-        return Err(Problem::Unused {
-            key: "search.momentum".to_owned(),
-            reason: "the optimizer sgd has no momentum",
-            instead: "the optimizer momentum or nesterov",
-        });
+        return Err(no_momentum("search.momentum"));
     }
     let decay = [("decay_steps", search.decay_steps), ("end_factor", search.end_factor)];
     if file.schedule == Schedule::Constant

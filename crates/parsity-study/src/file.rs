@@ -11,6 +11,7 @@ use crate::record::Protocol;
 use crate::search::SearchKeys;
 use crate::source::Source;
 use crate::units::{BatchSize, ErrorRate, Sparsity, Steps};
+use crate::watching::Watching;
 use crate::workload::{Optimizer, Pruning, Schedule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -74,6 +75,11 @@ pub struct StudyFile {
     /// The ranges of the metaparameters. Default: those of the published study.
     #[serde(default)]
     pub search: SearchKeys,
+    /// Trainings whose smoothness is measured at the end of a run, one per sparsity.
+    /// Default: none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(with = "Watching")]
+    pub smoothness: Option<Watching>,
 }
 
 fn tenth() -> f64 {

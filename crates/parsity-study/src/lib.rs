@@ -22,6 +22,7 @@ pub mod sobol;
 pub mod study;
 pub mod trial;
 pub mod units;
+pub mod watching;
 pub mod workload;
 
 pub use builtin::BuiltIn;
@@ -37,4 +38,5 @@ pub use smoothness::{GradientNorms, SmoothnessPoint, SmoothnessRun};
 pub use study::{Difference, Study};
 pub use trial::{Metaparameters, Trial, TrialId};
 pub use units::{BatchSize, ErrorRate, Sparsity, Steps};
+pub use watching::Watching;
 pub use workload::{Optimizer, Pruning, PruningMethod, Schedule, Workload};

@@ -13,6 +13,7 @@ use crate::record::{Cell, Protocol};
 use crate::search::Space;
 use crate::trial::Trial;
 use crate::units::{BatchSize, Sparsity};
+use crate::watching::Watching;
 use crate::workload::{Pruning, Workload};
 use serde::Serialize;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ pub struct Study {
     sparsities: Vec<Sparsity>,
     trials: u32,
     protocol: Protocol,
+    smoothness: Option<Watching>,
 }
 
 /// A line in which two canonical texts differ.
@@ -68,6 +70,7 @@ impl Study {
             sparsities: file.sparsities,
             trials: file.trials,
             protocol: file.protocol,
+            smoothness: file.smoothness,
         })
     }
 
@@ -109,6 +112,15 @@ impl Study {
     /// How far its trials are trained.
     pub fn protocol(&self) -> Protocol {
         self.protocol
+    }
+
+    /// The trainings whose smoothness is to be measured, one per sparsity.
+    pub fn watched(&self) -> Vec<Trial> {
+        let watch = |watching: &Watching| {
+            let trial = |&sparsity| watching.trial(&self.workload, self.pruning, sparsity);
+            self.sparsities.iter().map(trial).collect()
+        };
+        self.smoothness.as_ref().map_or(Vec::new(), watch)
     }
 
     /// The same question, answered under another protocol.

@@ -60,7 +60,7 @@ fn an_unknown_key_names_the_nearest_known_one_or_all() {
         (
             "trials",
             "lr",
-            "study.toml:11:1: unknown key `lr`: expected one of `name`, `dataset`, `model`, `optimizer`, `schedule`, `goal_error`, `goal_errors`, `step_budget`, `check_every`, `batch_sizes`, `sparsities`, `trials`, `protocol`, `data_seed`, `validation_share`, `pruning`, `search`",
+            "study.toml:11:1: unknown key `lr`: expected one of `name`, `dataset`, `model`, `optimizer`, `schedule`, `goal_error`, `goal_errors`, `step_budget`, `check_every`, `batch_sizes`, `sparsities`, `trials`, `protocol`, `data_seed`, `validation_share`, `pruning`, `search`, `smoothness`",
         ),
         (
             "data_seed = 0",
@@ -70,7 +70,7 @@ fn an_unknown_key_names_the_nearest_known_one_or_all() {
         (
             "data_seed = 0",
             "\"momentum`\" = 1",
-            "study.toml:12:1: unknown key `momentum``: expected one of `name`, `dataset`, `model`, `optimizer`, `schedule`, `goal_error`, `goal_errors`, `step_budget`, `check_every`, `batch_sizes`, `sparsities`, `trials`, `protocol`, `data_seed`, `validation_share`, `pruning`, `search`",
+            "study.toml:12:1: unknown key `momentum``: expected one of `name`, `dataset`, `model`, `optimizer`, `schedule`, `goal_error`, `goal_errors`, `step_budget`, `check_every`, `batch_sizes`, `sparsities`, `trials`, `protocol`, `data_seed`, `validation_share`, `pruning`, `search`, `smoothness`",
         ),
     ]);
     assert_eq!(

@@ -183,6 +183,10 @@ fn facts_tell_all_goals_and_all_intervals() {
         "check_every": [
             { "from_batch_size": 1, "steps": 16 }, { "from_batch_size": 1024, "steps": 4 },
         ],
+        "search": {
+            "learning_rate": { "from": 0.0001, "to": 1.0, "scale": "log" },
+            "momentum": null, "decay_steps": null, "end_factor": null,
+        },
     });
     assert_eq!(json.expect("JSON"), expected);
 }

@@ -390,7 +390,7 @@ fn the_schema_describes_every_key_of_a_study_file() {
         let described = properties[key]["description"].as_str();
         assert!(described.is_some_and(|text| !text.is_empty()), "{key}: {}", properties[key]);
     }
-    assert_eq!(properties.len(), 17);
+    assert_eq!(properties.len(), 18);
     let required = schema["required"].as_array().expect("required keys");
     assert!(required.contains(&"check_every".into()) && !required.contains(&"schedule".into()));
 }

@@ -70,6 +70,14 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  \
         parsity prune --dataset glyphs --model simple-cnn --sparsity 0.9 --save pruned.safetensors")]
     Prune(Prune),
+    /// Measure how fast the gradient changes along a training, and how noisy it is, by sparsity
+    #[command(after_help = "Examples:\n  \
+        parsity smoothness --dataset glyphs-small --model mini-cnn --steps 400 --every 100\n  \
+        parsity smoothness --dataset mnist --model simple-cnn --optimizer momentum --sparsities 0,0.9\n\n\
+        Every measurement takes ten gradients over the whole training split, so it costs more than\n\
+        the steps between two of them. The training itself is not changed by it. What was measured\n\
+        is kept in the store and not measured again; Ctrl-C stops cleanly.")]
+    Smoothness(Smoothness),
     /// Measure how fast this machine trains and evaluates, and how near that is to its peak
     #[command(after_help = "Examples:\n  parsity bench --quick\n  \
                             parsity bench --model simple-cnn --batch-sizes 128 --threads 2 --json\n\n\
@@ -354,6 +362,49 @@ pub(crate) enum ReductionArgument {
 pub(crate) struct Prune {
     #[command(flatten)]
     pub(crate) setup: Setup,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Smoothness {
+    /// A data set's name, a folder or a .npz file
+    #[arg(long, value_name = "D")]
+    pub(crate) dataset: String,
+    /// simple-cnn, resnet-8, mini-cnn or a model file
+    #[arg(long, value_name = "M")]
+    pub(crate) model: String,
+    /// Sparsities (shares that SNIP removes), a training each
+    #[arg(long, value_name = "S,S,…", value_delimiter = ',', value_parser = sparsity,
+          default_value = "0,0.5,0.7,0.9")]
+    pub(crate) sparsities: Vec<Sparsity>,
+    /// sgd, momentum or nesterov
+    #[arg(long, value_name = "O", default_value = "sgd", value_parser = optimizer)]
+    pub(crate) optimizer: Optimizer,
+    /// The learning rate [default: 0.1 for sgd, 0.01 for the others]
+    #[arg(long, value_name = "X", value_parser = rate)]
+    pub(crate) learning_rate: Option<f64>,
+    /// The momentum of momentum and nesterov [default: 0.9]
+    #[arg(long, value_name = "X", value_parser = share)]
+    pub(crate) momentum: Option<f64>,
+    /// Examples per step [default: 128]
+    #[arg(long, value_name = "B", value_parser = batch_size)]
+    pub(crate) batch_size: Option<BatchSize>,
+    /// Training steps [default: 10000]
+    #[arg(long, value_name = "N", value_parser = steps)]
+    pub(crate) steps: Option<u64>,
+    /// Steps between two measurements; the first is at step 0 [default: 1000]
+    #[arg(long, value_name = "K", value_parser = steps)]
+    pub(crate) every: Option<u64>,
+    /// Seed of the initial weights
+    #[arg(long, value_name = "I", default_value_t = 0)]
+    pub(crate) seed: u32,
+    #[command(flatten)]
+    pub(crate) store: StoreFile,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) threads: Option<usize>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

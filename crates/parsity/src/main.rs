@@ -36,6 +36,7 @@ fn carry_out(command: Command) -> anyhow::Result<failure::End> {
         Command::Forecast(arguments) => commands::forecast::forecast(&arguments),
         Command::Train(arguments) => commands::train::train(&arguments),
         Command::Prune(arguments) => commands::prune::prune(&arguments),
+        Command::Smoothness(arguments) => commands::smoothness::smoothness(&arguments),
         Command::Bench(arguments) => commands::bench::bench(&arguments),
         Command::Data(arguments) => commands::data::data(&arguments),
     }

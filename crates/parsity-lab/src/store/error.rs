@@ -42,10 +42,10 @@ pub enum StoreError {
     #[error("{} has no study `{study}`; it has {}", path.display(), named(.known))]
     NoStudy { path: PathBuf, study: String, known: Vec<String> },
     /// A row that no Parsity wrote.
-    #[error("{}: study `{study}`: {column} is `{found}`, expected {expected}", path.display())]
+    #[error("{}: {of}: {column} is `{found}`, expected {expected}", path.display())]
     Corrupt {
         path: PathBuf,
-        study: String,
+        of: String,
         column: &'static str,
         found: String,
         expected: &'static str,

@@ -22,3 +22,18 @@ CREATE TABLE saliency (
     start  TEXT NOT NULL PRIMARY KEY,
     scores BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE smoothness (
+    dataset        TEXT    NOT NULL,
+    model          TEXT    NOT NULL,
+    optimizer      TEXT    NOT NULL,
+    metaparameters TEXT    NOT NULL,
+    batch_size     INTEGER NOT NULL,
+    sparsity       REAL    NOT NULL,
+    seed           INTEGER NOT NULL,
+    origin         TEXT    NOT NULL,
+    points         TEXT    NOT NULL,
+    version        TEXT    NOT NULL,
+    finished_at    TEXT    NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ', 'now')),
+    PRIMARY KEY (dataset, model, optimizer, metaparameters, batch_size, sparsity, seed)
+) STRICT;

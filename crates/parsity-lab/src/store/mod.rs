@@ -6,6 +6,7 @@
 mod error;
 mod lock;
 mod records;
+mod smoothness;
 
 pub use error::StoreError;
 pub use lock::Lock;
@@ -259,11 +260,12 @@ impl Store {
         let read = |(words, (id, step_budget, trials), lists)| {
             let [name, dataset, model, optimizer, schedule]: [String; 5] = words;
             let [goal_errors, check_every, batch_sizes, sparsities, search]: [String; 5] = lists;
-            let goal_errors = self.list(&name, "goal_errors", &goal_errors)?;
-            let check_every = self.list(&name, "check_every", &check_every)?;
-            let batch_sizes = self.list(&name, "batch_sizes", &batch_sizes)?;
-            let sparsities = self.list(&name, "sparsities", &sparsities)?;
-            let search = self.list(&name, "search", &search)?;
+            let of = of_study(&name);
+            let goal_errors = self.list(&of, "goal_errors", &goal_errors)?;
+            let check_every = self.list(&of, "check_every", &check_every)?;
+            let batch_sizes = self.list(&of, "batch_sizes", &batch_sizes)?;
+            let sparsities = self.list(&of, "sparsities", &sparsities)?;
+            let search = self.list(&of, "search", &search)?;
             let step_budget = Steps(step_budget as u64);
             let facts = StudyFacts {
                 name,
@@ -282,16 +284,16 @@ impl Store {
         rows.into_iter().map(read).collect()
     }
 
-    /// A list that is kept as JSON.
+    /// What is kept as JSON, `of` a study or a watched training.
     fn list<T: DeserializeOwned>(
         &self,
-        study: &str,
+        of: &str,
         column: &'static str,
         found: &str,
     ) -> Result<T, StoreError> {
         serde_json::from_str(found).map_err(|_| StoreError::Corrupt {
             path: self.path.clone(),
-            study: study.to_owned(),
+            of: of.to_owned(),
             column,
             found: found.to_owned(),
             expected: "what Parsity wrote there, as JSON",
@@ -325,6 +327,11 @@ fn unchanging(path: &Path) -> PathBuf {
 fn cannot_make(path: &Path) -> impl FnOnce(std::io::Error) -> StoreError + use<> {
     let path = path.to_owned();
     move |source| StoreError::CannotMake { path, source }
+}
+
+/// Where a row is wrong.
+fn of_study(name: &str) -> String {
+    format!("study `{name}`")
 }
 
 fn json(value: &impl serde::Serialize) -> String {

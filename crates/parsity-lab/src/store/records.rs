@@ -1,6 +1,6 @@
 //! The records of a store: written when trials end, read when somebody asks.
 
-use super::{Store, StoreError, StoredStudy, failed, json};
+use super::{Store, StoreError, StoredStudy, failed, json, of_study};
 use parsity_study::{
     BatchSize, Cell, ErrorRate, Metaparameters, Observation, Outcome, Protocol, Record, Sparsity,
     Steps, TrialId,
@@ -62,10 +62,11 @@ impl Store {
             let words = [row.get::<_, String>(7)?, row.get(8)?, row.get(10)?];
             Ok((record, row.get::<_, f64>(1)?, words, row.get::<_, i64>(14)?))
         })?;
+        let of = of_study(&study.facts.name);
         let complete = |(mut record, share, words, id): (Record, f64, [String; 3], i64)| {
             let corrupt = |column, found: String, expected| StoreError::Corrupt {
                 path: self.path.clone(),
-                study: study.facts.name.clone(),
+                of: of.clone(),
                 column,
                 found,
                 expected,
@@ -77,7 +78,7 @@ impl Store {
                 .ok_or_else(|| corrupt("protocol", protocol, "racing or exhaustive"))?;
             record.outcome = Outcome::from_name(&outcome)
                 .ok_or_else(|| corrupt("outcome", outcome, "one of the five outcomes"))?;
-            record.reached = self.list(&study.facts.name, "reached", &reached)?;
+            record.reached = self.list(&of, "reached", &reached)?;
             if observed {
                 record.observations = self.observations(id)?;
             }

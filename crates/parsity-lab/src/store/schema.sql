@@ -58,3 +58,20 @@ CREATE TABLE saliency (
     start  TEXT NOT NULL PRIMARY KEY,  -- a hash of what they follow from
     scores BLOB NOT NULL               -- one number of 4 bytes per parameter
 ) STRICT, WITHOUT ROWID;
+
+-- Trainings whose smoothness was watched; they serve all studies with the same data set and
+-- model.
+CREATE TABLE smoothness (
+    dataset        TEXT    NOT NULL,
+    model          TEXT    NOT NULL,
+    optimizer      TEXT    NOT NULL,
+    metaparameters TEXT    NOT NULL,  -- as JSON
+    batch_size     INTEGER NOT NULL,
+    sparsity       REAL    NOT NULL,
+    seed           INTEGER NOT NULL,  -- of the initial weights
+    origin         TEXT    NOT NULL,  -- what it follows from
+    points         TEXT    NOT NULL,  -- what was seen, in the order of steps, as JSON
+    version        TEXT    NOT NULL,  -- of Parsity
+    finished_at    TEXT    NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ', 'now')),
+    PRIMARY KEY (dataset, model, optimizer, metaparameters, batch_size, sparsity, seed)
+) STRICT;

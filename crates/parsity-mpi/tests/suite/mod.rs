@@ -3,7 +3,7 @@
 use parsity_engine::comm::{Comm, agree};
 
 /// Puts a wire to the test; all ends call it at the same time.
-pub fn examine(comm: &mut dyn Comm) {
+pub(crate) fn examine(comm: &mut dyn Comm) {
     what_is_sent_arrives_bit_by_bit_and_in_order(comm);
     long_messages_travel_around_the_ring(comm);
     the_first_one_gives_to_all(comm);

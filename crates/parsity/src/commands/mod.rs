@@ -9,6 +9,7 @@ pub(crate) mod quickstart;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod setup;
+pub(crate) mod smoothness;
 pub(crate) mod status;
 pub(crate) mod studies;
 pub(crate) mod train;

@@ -1,6 +1,6 @@
 //! `parsity run`: carries out a study.
 
-use super::{plan::restricted, print, threads};
+use super::{plan::restricted, print, smoothness::watch_all, threads};
 use crate::arguments::Run;
 use crate::commands::report::summaries;
 use crate::failure::End;
@@ -10,6 +10,7 @@ use crate::words::count;
 use anstream::eprintln;
 use parsity_analysis::tightest;
 use parsity_data::Cache;
+use parsity_engine::Team;
 use parsity_lab::{Bench, Lock, Options, Question, Store, Summary};
 use parsity_study::Protocol;
 use std::path::Path;
@@ -60,8 +61,13 @@ pub(crate) fn carry_out(
     let watch = |event: parsity_lab::Event<'_>| progress.watch(event);
     let summary = parsity_lab::run(study, &bench, &mut store, options, stop, &watch);
     progress.finish();
-    let summary = summary?;
+    let mut summary = summary?;
     eprintln!("{}", work(&summary));
+    let watched = study.watched();
+    if !summary.stopped && !watched.is_empty() {
+        let mut team = Team::new(options.threads);
+        summary.stopped = watch_all(&watched, &bench, &mut store, &mut team)?.is_none();
+    }
     Ok(summary)
 }
 
