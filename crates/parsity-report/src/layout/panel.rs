@@ -23,7 +23,7 @@ pub(super) fn spans_height(panel: &Panel) -> f64 {
     match panel.spans.len() {
         0 => 0.0,
         // At least as high as its label.
-        rows => (rows as f64 * SPAN_HEIGHT + 2.0 * SPAN_AIR).max(38.0),
+        rows => (rows as f64 * SPAN_HEIGHT + 2.0 * SPAN_AIR).max(44.0),
     }
 }
 
@@ -44,7 +44,8 @@ impl Frame {
 
 impl Sheet {
     pub(super) fn draw_panel(&mut self, panel: &Panel, frame: Frame, labels: &Labels, size: f64) {
-        self.draw_axes(panel, frame, labels);
+        self.draw_axes(panel, frame);
+        self.draw_labels(panel, frame, labels);
         if let Some(above) = &panel.above {
             self.draw_above(above, &panel.x, frame, labels, size);
         }
@@ -61,7 +62,7 @@ impl Sheet {
         }
     }
 
-    fn draw_axes(&mut self, panel: &Panel, frame: Frame, labels: &Labels) {
+    fn draw_axes(&mut self, panel: &Panel, frame: Frame) {
         let Frame { left, right, top, bottom } = frame;
         for tick in &panel.y.ticks {
             let y = crisp(frame.down(&panel.y, tick.value));
@@ -70,11 +71,6 @@ impl Sheet {
         let foot = bottom + spans_height(panel);
         if foot > bottom {
             self.fill(&[(left, bottom), (right, bottom), (right, foot), (left, foot)], BAND);
-            let middle = (bottom + foot) / 2.0;
-            let lines = if labels.y_ticks { &SPANS_LABEL[..] } else { &[] };
-            for (line, y) in lines.iter().zip([middle - 3.0, middle + 11.0]) {
-                self.text((left - 10.0, y), Anchor::End, TICK_SIZE, SOFT_INK, line);
-            }
         }
         for tick in &panel.x.ticks {
             let x = crisp(frame.across(&panel.x, tick.value));
@@ -83,12 +79,27 @@ impl Sheet {
         }
         let base = crisp(bottom);
         self.line(vec![(left, base), (right, base)], BASELINE, 1.0);
+    }
+
+    /// Title, axis labels and tick labels, as far as the panel carries them.
+    fn draw_labels(&mut self, panel: &Panel, frame: Frame, labels: &Labels) {
+        let Frame { left, right, top, bottom } = frame;
+        let foot = bottom + spans_height(panel);
         if labels.y_ticks {
             let rows = panel.y.ticks.iter();
             let rows = rows.map(|tick| (frame.down(&panel.y, tick.value), TICK_SIZE * DIGIT));
-            for (tick, y) in labelled(&panel.y.ticks, rows.collect(), LABEL_GAP.1) {
+            // The band has its own label, which the others must not touch either.
+            let band = panel.above.as_ref().map(|_| top - BAND_HEIGHT / 2.0);
+            let highest = band.map_or(0.0, |middle| middle + TICK_SIZE * DIGIT + LABEL_GAP.1);
+            let labels = labelled(&panel.y.ticks, rows.collect(), LABEL_GAP.1);
+            for (tick, y) in labels.into_iter().filter(|(_, y)| *y >= highest) {
                 let at = (left - 10.0, y + TICK_SIZE * DIGIT / 2.0);
                 self.text(at, Anchor::End, TICK_SIZE, SOFT_INK, &tick.label);
+            }
+            let middle = (bottom + foot) / 2.0;
+            let spans = if foot > bottom { &SPANS_LABEL[..] } else { &[] };
+            for (line, y) in spans.iter().zip([middle - 2.0, middle + 12.0]) {
+                self.text((left - 10.0, y), Anchor::End, TICK_SIZE, SOFT_INK, line);
             }
         }
         if labels.x_ticks {

@@ -91,7 +91,9 @@ fn because(claim: &Claim) -> String {
     });
     let words =
         counts.iter().filter(|(_, count)| *count > 0).map(|(verdict, count)| match verdict {
+            Verdict::Holds if *count == 1 => "1 statement holds".to_owned(),
             Verdict::Holds => format!("{} hold", count_of(*count as u64, "statement")),
+            Verdict::DoesNotHold if *count == 1 => "1 does not hold".to_owned(),
             Verdict::DoesNotHold => format!("{count} do not hold"),
             Verdict::NotEnoughData => format!("for {count} there is not enough data"),
         });
