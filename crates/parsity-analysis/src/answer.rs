@@ -11,8 +11,11 @@ use crate::minimum::{another_minimum, trial_steps};
 use crate::ratio::Ratios;
 use crate::regions::Regions;
 use crate::scaling::Scaling;
+use crate::smoothness::summarize_smoothness;
 use crate::steps::{CellSummary, Standing, by_goal, summarize};
-use parsity_study::{Cell, ErrorRate, Optimizer, Outcome, Record, Sparsity, Steps, StudyFacts};
+use parsity_study::{
+    Cell, ErrorRate, Optimizer, Outcome, Record, SmoothnessRun, Sparsity, Steps, StudyFacts,
+};
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -135,8 +138,9 @@ pub struct CellEffort {
 }
 
 impl Answer {
-    /// The answer to `studies`; `lipschitz` if it was measured.
-    pub fn of(studies: &[StudyRecords], lipschitz: &[LipschitzAverage]) -> Self {
+    /// The answer to `studies`, with the trainings whose smoothness was watched; those of
+    /// other data sets or models do not count.
+    pub fn of(studies: &[StudyRecords], watched: &[SmoothnessRun]) -> Self {
         let studies: Vec<StudyAnswer> = studies.iter().map(StudyAnswer::of).collect();
         let mut groups: Vec<Group> = Vec::new();
         for study in &studies {
@@ -163,7 +167,16 @@ impl Answer {
             }
         }
         for group in &mut groups {
-            group.claims = examine(&group.studies, lipschitz);
+            let ours = watched
+                .iter()
+                .filter(|run| run.dataset == group.dataset && run.model == group.model);
+            let ours: Vec<SmoothnessRun> = ours.cloned().collect();
+            let averages: Vec<LipschitzAverage> = summarize_smoothness(&ours)
+                .iter()
+                .filter_map(|it| it.lipschitz.map(|average| (it.sparsity, average)))
+                .map(|(sparsity, average)| LipschitzAverage { sparsity, average })
+                .collect();
+            group.claims = examine(&group.studies, &averages);
         }
         Answer { studies, groups }
     }

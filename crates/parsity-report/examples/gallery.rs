@@ -13,7 +13,7 @@ use parsity_study::{Optimizer, Steps};
 use specimen::{facts, running, theory, theory_of_sgd, theory_with};
 use std::error::Error;
 use std::path::Path;
-use trials::{averages, searched, trials, watched, with_two_goals};
+use trials::{searched, trials, watched, with_two_goals};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args().nth(1).ok_or("name a folder for the gallery")?;
@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }),
     ];
     let runs = watched(&usual);
-    let answer = Answer::of(&compared, &averages(&runs));
+    let answer = Answer::of(&compared, &runs);
     write_report(&Path::new(&folder).join("compared"), &answer, &compared, &runs)?;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The page, and the sentences that it opens with.
 
 use crate::specimen::{facts, running, theory, theory_of_sgd};
-use crate::trials::{averages, searched, trials, watched, with_two_goals};
+use crate::trials::{searched, trials, watched, with_two_goals};
 use parsity_analysis::{Answer, Standing, StudyRecords};
 use parsity_report::{exhibits, opening, page};
 use parsity_study::{Optimizer, Steps};
@@ -16,7 +16,7 @@ fn told(study: &StudyRecords) -> String {
 
 fn page_of(studies: &[StudyRecords]) -> String {
     let runs = watched(&[0.0, 0.5, 0.7, 0.9]);
-    let answer = Answer::of(studies, &averages(&runs));
+    let answer = Answer::of(studies, &runs);
     page(&answer, &exhibits(&answer, studies, &runs), &["fits.csv", "answer.json"])
 }
 

@@ -2,7 +2,7 @@
 //! told to, and whose other trials do worse the farther their metaparameters are off.
 
 use crate::specimen::facts;
-use parsity_analysis::{LipschitzAverage, Standing, StudyRecords};
+use parsity_analysis::{Standing, StudyRecords};
 use parsity_study::search::SearchKeys;
 use parsity_study::{
     BatchSize, Cell, ErrorRate, GradientNorms, Metaparameters, Optimizer, Outcome, Protocol,
@@ -138,13 +138,4 @@ pub(crate) fn watched(shares: &[f64]) -> Vec<SmoothnessRun> {
         }
     };
     shares.iter().map(run).collect()
-}
-
-/// The mean Lipschitz constant of each training.
-pub(crate) fn averages(runs: &[SmoothnessRun]) -> Vec<LipschitzAverage> {
-    let of = |run: &SmoothnessRun| LipschitzAverage {
-        sparsity: run.sparsity,
-        average: run.points.iter().map(|it| it.lipschitz).sum::<f64>() / run.points.len() as f64,
-    };
-    runs.iter().map(of).collect()
 }

@@ -7,6 +7,7 @@ use crate::words::things;
 use parsity_analysis::{Answer, CellSummary, StudyRecords, summarize};
 use parsity_lab::{Store, StoreError, StoredStudy, find_study};
 use parsity_report::{opening, write_report};
+use parsity_study::SmoothnessRun;
 use std::path::{Path, PathBuf};
 
 pub(crate) fn report(arguments: &Report) -> anyhow::Result<End> {
@@ -69,8 +70,15 @@ pub(crate) fn write(store: &Store, studies: &[StoredStudy], out: &Path) -> anyho
         let records = store.records(study, false)?;
         all.push(StudyRecords { facts: study.facts.clone(), cells: study.cells(), records });
     }
-    let answer = Answer::of(&all, &[]);
-    let files = write_report(out, &answer, &all, &[])?;
+    let mut watched: Vec<SmoothnessRun> = Vec::new();
+    for facts in studies.iter().map(|study| &study.facts) {
+        let known = |run: &SmoothnessRun| run.dataset == facts.dataset && run.model == facts.model;
+        if !watched.iter().any(known) {
+            watched.extend(store.smoothness(&facts.dataset, &facts.model)?);
+        }
+    }
+    let answer = Answer::of(&all, &watched);
+    let files = write_report(out, &answer, &all, &watched)?;
     Ok(Written { answer, files })
 }
 
