@@ -151,6 +151,8 @@ fn meaning_of(curve: &FittedCurve, law: &Law, regions: &Regions) -> String {
         )
     } else if maximal < smallest {
         "more workers do not pay at any batch size".to_owned()
+    } else if maximal == linear {
+        "beyond it, more workers no longer pay".to_owned()
     } else {
         format!("beyond about {} more workers no longer pay", about(maximal))
     };

@@ -16,7 +16,8 @@ pub(super) fn write(html: &mut Html, answer: &Answer) {
     html.leaf(
         "p",
         &[("class", "small")],
-        "The critical batch size is where linear scaling ends: c1/c2 of the law K(B) = c1/B + c2. \
+        "The critical batch size is where linear scaling ends: c1/c2 of the law K(B) = c1/B + c2, \
+         or max(c1/B, c2) where that describes the data clearly better. \
          Linear means at most 25 % more steps than c1/B; more workers no longer pay where steps are \
          within 25 % of their floor c2. In nine of ten studies, a 90 % interval holds the truth.",
     );
