@@ -8,7 +8,7 @@ use parsity_lab::Store;
 use parsity_study::Record;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const KILLS: u32 = 100;
 
@@ -29,7 +29,10 @@ fn a_study_that_is_killed_a_hundred_times_comes_to_the_same_records() {
     let desk = Desk::new();
     // Long enough to be killed many times, so with a goal that takes its time.
     desk.write("study.toml", &crate::STUDY.replace("goal_error = 0.6", "goal_error = 0.3"));
+    let begin = Instant::now();
     desk.ok("run study.toml --store calm.sqlite");
+    // Any moment of a calm run, however fast or busy this machine is.
+    let longest = begin.elapsed();
     let calm = records(&desk.path("calm.sqlite"));
     let (mut killed, mut inside, mut finished) = (0, 0, 0);
     let mut draw = 1u64;
@@ -41,7 +44,7 @@ fn a_study_that_is_killed_a_hundred_times_comes_to_the_same_records() {
         let mut command = desk.command(&line);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        std::thread::sleep(Duration::from_micros(draw >> 44));
+        std::thread::sleep(longest.mul_f64((draw >> 11) as f64 / (1u64 << 53) as f64));
         let ended = child.try_wait().unwrap();
         // SIGKILL: no handler, no farewell.
         let _ = child.kill();
