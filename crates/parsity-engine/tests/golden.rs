@@ -191,9 +191,9 @@ fn snip_scores_and_mask_agree() {
 }
 
 /// A ReLU or max-pool within rounding of its kink lets float32 take another branch than
-/// the golden float64, with nothing wrong; whoever meets one is off by up to 1e-3. With
-/// about a million activations per step of ResNet-8 that happens to some of its runs, never
-/// to most; a mistake throws all runs off by more than 1e-2. Simple-CNN meets none.
+/// the golden float64, with nothing wrong; whoever meets one is off by up to 1e-3. The
+/// golden files are of seeds that meet none that matters; a mistake throws all runs off by
+/// more than 1e-2.
 #[test]
 fn ten_steps_of_every_optimizer_agree_dense_and_pruned() {
     for golden in goldens() {
@@ -211,7 +211,6 @@ fn ten_steps_of_every_optimizer_agree_dense_and_pruned() {
         }
         differences.sort_by(|a, b| a.0.total_cmp(&b.0));
         let at_most = |run: usize, limit: f32| differences[run].0 <= limit;
-        let worst = if golden.network.parameters() == 62_346 { 1e-5 } else { 1e-3 };
-        assert!(at_most(3, 1e-6) && at_most(5, 1e-4) && at_most(7, worst), "{differences:?}");
+        assert!(at_most(3, 1e-6) && at_most(7, 1e-4), "{differences:?}");
     }
 }
