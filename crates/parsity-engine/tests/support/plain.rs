@@ -164,17 +164,21 @@ pub fn loss(layers: &[Layer], parameters: &[f64], images: &[(Map, usize)]) -> f6
     losses.sum::<f64>() / images.len() as f64
 }
 
-/// The gradient of `loss` by central differences.
-pub fn gradient(layers: &[Layer], parameters: &[f64], images: &[(Map, usize)]) -> Vec<f64> {
+/// The slopes of `loss` to both sides of each parameter, the lower one first. They are the
+/// same but where a ReLU or a pooling window is just changing its mind: there the gradient
+/// may be either, or anything between.
+pub fn slopes(layers: &[Layer], parameters: &[f64], images: &[(Map, usize)]) -> Vec<[f64; 2]> {
     const STEP: f64 = 1e-6;
+    let here = loss(layers, parameters, images);
     let mut shifted = parameters.to_vec();
-    let mut gradient = Vec::with_capacity(parameters.len());
+    let mut slopes = Vec::with_capacity(parameters.len());
     for index in 0..parameters.len() {
-        shifted[index] = parameters[index] + STEP;
-        let above = loss(layers, &shifted, images);
-        shifted[index] = parameters[index] - STEP;
-        gradient.push((above - loss(layers, &shifted, images)) / (2.0 * STEP));
+        let [above, below] = [STEP, -STEP].map(|step| {
+            shifted[index] = parameters[index] + step;
+            (loss(layers, &shifted, images) - here) / step
+        });
         shifted[index] = parameters[index];
+        slopes.push([above.min(below), above.max(below)]);
     }
-    gradient
+    slopes
 }
