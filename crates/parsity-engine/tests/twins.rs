@@ -195,6 +195,46 @@ fn blocks_without_a_gradient_beside_others_agree() {
 }
 
 #[test]
+fn a_block_without_a_gradient_leaves_nothing_to_the_next() {
+    let pool = || Layer::MaxPool { size: 2, stride: 2 };
+    let layers = [
+        conv("a", 2, 3, 1, Padding::Same),
+        Layer::Relu,
+        pool(),
+        conv("b", 2, 3, 1, Padding::Same),
+        Layer::Relu,
+        pool(),
+        Layer::Flatten,
+        dense(3),
+    ];
+    let shape = Shape::new(1, 8, 8);
+    let network = Arc::new(Network::new(shape, &layers).unwrap());
+    let material = support::noise(shape, 40, 3);
+    let (convs, bias_of_b) = (0..58, 56..58);
+    let mut mixed = 0;
+    for threshold in [0.5, 0.8, 1.1, 1.4, 1.7, 2.0] {
+        let parameters = initialize(&network, 5).into_iter().enumerate();
+        let parameters: Vec<f32> = parameters
+            .map(|(index, weight)| if bias_of_b.contains(&index) { -threshold } else { weight })
+            .collect();
+        let pattern = Pattern::dense(parameters.len());
+        let mut session =
+            support::session(&network, pattern, &material, &parameters, Optimizer::Sgd, RATE, 1);
+        // Each image by a team of its own, and all by one team, one after the other.
+        let alone: Vec<(f64, Vec<f32>)> =
+            (0..40).map(|image| session.gradient(&[image], &mut Team::new(1))).collect();
+        let mut team = Team::new(1);
+        for (image, alone) in alone.iter().enumerate() {
+            assert!(session.gradient(&[image as u32], &mut team) == *alone, "image {image}");
+        }
+        let is_dead = |gradient: &[f32]| gradient[convs.clone()].iter().all(|&g| g == 0.0);
+        let dead = alone.iter().filter(|(_, gradient)| is_dead(gradient)).count();
+        mixed += usize::from(dead > 0 && dead < 40);
+    }
+    assert!(mixed >= 2, "dead and living images beside each other in {mixed} networks only");
+}
+
+#[test]
 fn layers_without_bias_agree() {
     let layers = [
         Layer::Conv {
