@@ -165,10 +165,10 @@ fn a_dead_filter_and_a_dead_layer_agree() {
     compare_without(shape, &layers, 5, Some(0.7), |i| (114..114 + 216 + 4).contains(&i));
 }
 
-#[test]
-fn blocks_without_a_gradient_beside_others_agree() {
+/// Two small convolutions, each with a pool.
+fn pooled_twice() -> [Layer; 8] {
     let pool = || Layer::MaxPool { size: 2, stride: 2 };
-    let layers = [
+    [
         conv("a", 2, 3, 1, Padding::Same),
         Layer::Relu,
         pool(),
@@ -177,7 +177,12 @@ fn blocks_without_a_gradient_beside_others_agree() {
         pool(),
         Layer::Flatten,
         dense(3),
-    ];
+    ]
+}
+
+#[test]
+fn blocks_without_a_gradient_beside_others_agree() {
+    let layers = pooled_twice();
     let shape = Shape::new(1, 8, 8);
     let (b, bias_of_a, bias_of_b) = (20..58, 18..20, 56..58);
     // Of the second convolution nothing survives, so no unit is ever at work.
@@ -196,17 +201,7 @@ fn blocks_without_a_gradient_beside_others_agree() {
 
 #[test]
 fn a_block_without_a_gradient_leaves_nothing_to_the_next() {
-    let pool = || Layer::MaxPool { size: 2, stride: 2 };
-    let layers = [
-        conv("a", 2, 3, 1, Padding::Same),
-        Layer::Relu,
-        pool(),
-        conv("b", 2, 3, 1, Padding::Same),
-        Layer::Relu,
-        pool(),
-        Layer::Flatten,
-        dense(3),
-    ];
+    let layers = pooled_twice();
     let shape = Shape::new(1, 8, 8);
     let network = Arc::new(Network::new(shape, &layers).unwrap());
     let material = support::noise(shape, 40, 3);
