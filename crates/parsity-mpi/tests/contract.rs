@@ -18,21 +18,25 @@ fn channels_between_threads_keep_the_contract() {
     }
 }
 
+/// Started by hand, it starts itself again under `mpirun`, as every rank in turn.
 #[cfg(feature = "mpi")]
 #[test]
 fn mpi_keeps_the_contract() {
-    // Built beside this test, since both belong to the same package.
-    let folder = std::env::current_exe().expect("tests have a path");
-    let example = folder.ancestors().nth(2).expect("deps, profile").join("examples/contract");
+    if parsity_mpi::launched().is_some() {
+        let mut world = parsity_mpi::World::start().expect("it is started once");
+        return suite::examine(&mut world);
+    }
+    let itself = std::env::current_exe().expect("tests have a path");
     for size in ["1", "2", "3", "4"] {
         let run = std::process::Command::new("mpirun")
             .args(["--allow-run-as-root", "--oversubscribe", "-n", size])
-            .arg(&example)
+            .arg(&itself)
+            .args(["--exact", "mpi_keeps_the_contract"])
             .output()
             .expect("mpirun is installed");
         let told = String::from_utf8_lossy(&run.stderr);
-        assert!(run.status.success(), "{size} ranks\n{told}");
         let said = String::from_utf8_lossy(&run.stdout);
-        assert_eq!(said.lines().count().to_string(), size, "{said}");
+        assert!(run.status.success(), "{size} ranks\n{told}{said}");
+        assert_eq!(said.matches("1 passed").count().to_string(), size, "{said}");
     }
 }
