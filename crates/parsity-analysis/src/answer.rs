@@ -267,9 +267,13 @@ fn reading(facts: &StudyFacts, cell: Cell, standing: Standing) -> Option<Reading
 
 fn effort(facts: &StudyFacts, cell: Cell, records: &[&Record]) -> CellEffort {
     let images = |steps: Steps| steps.0 * u64::from(cell.batch_size.0);
-    let outpaced = records.iter().filter(|record| record.outcome == Outcome::Outpaced);
+    let is_early = |record: &&&Record| match record.outcome {
+        Outcome::Outpaced | Outcome::Collapsed => true,
+        Outcome::Complete | Outcome::Incomplete | Outcome::Infeasible | Outcome::Failed => false,
+    };
+    let early = records.iter().filter(is_early);
     let spared =
-        outpaced.map(|record| images(Steps(facts.step_budget.0.saturating_sub(record.steps.0))));
+        early.map(|record| images(Steps(facts.step_budget.0.saturating_sub(record.steps.0))));
     CellEffort {
         cell,
         trials: records.len() as u32,

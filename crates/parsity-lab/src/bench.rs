@@ -5,7 +5,7 @@ use crate::lower::{lower_model, lower_pruning};
 use crate::studies::Question;
 use parsity_data::{Cache, Dataset, catalog};
 use parsity_engine::{Material, Network, Survey, Team, saliencies};
-use parsity_study::{ModelFile, Pruning, PruningMethod};
+use parsity_study::{ErrorRate, ModelFile, Pruning, PruningMethod};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -101,6 +101,17 @@ impl Bench {
         let Bench { network, material, train, .. } = self;
         let mut survey = Survey { material, split: train, team, go_on };
         saliencies(lower_pruning(pruning, seed), network, parameters, &mut survey)
+    }
+
+    /// The least error on the validation split of whoever says the same of every image.
+    pub(crate) fn constant_error(&self) -> ErrorRate {
+        let mut counts = vec![0usize; self.network.classes()];
+        for &index in &self.validation {
+            counts[usize::from(self.material.examples().label(index as usize))] += 1;
+        }
+        let right = counts.into_iter().max().unwrap_or(0);
+        let all = self.validation.len();
+        ErrorRate((all - right) as f64 / all.max(1) as f64)
     }
 
     /// Images that saliencies take: the training split if gradients are needed.

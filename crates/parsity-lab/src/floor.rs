@@ -157,13 +157,14 @@ impl Floor<'_> {
     }
 
     /// The race of the trials of `cell` that have no record. One that failed runs again, and
-    /// so does one that was outpaced, if each is to be trained to its own end.
+    /// so does one that was stopped early, if each is to be trained to its own end.
     fn race(&self, cell: Cell) -> Race {
         let goals = self.study.workload().goal_errors.len();
         let known = self.known.get(&cell).map_or(&[][..], Vec::as_slice);
         let is_done = |record: &&Record| match record.outcome {
             Outcome::Failed => false,
             Outcome::Outpaced => self.measures.racing,
+            Outcome::Collapsed => self.measures.proofs,
             _ => true,
         };
         let done: HashSet<u32> = known.iter().filter(is_done).map(|record| record.trial).collect();
@@ -232,7 +233,9 @@ impl Floor<'_> {
             return Ok(());
         }
         let protocol = match self.measures {
-            Measures { racing: false, bounded_checks: false } => Protocol::Exhaustive,
+            Measures { racing: false, bounded_checks: false, proofs: false } => {
+                Protocol::Exhaustive
+            }
             _ => Protocol::Racing,
         };
         let ended: Vec<Ended> = over

@@ -72,12 +72,14 @@ pub struct Measures {
     pub racing: bool,
     /// Goal checks look at hard images first and end when their verdict is certain.
     pub bounded_checks: bool,
+    /// Trials end when it is proved that they will never reach the goal.
+    pub proofs: bool,
 }
 
 impl From<Protocol> for Measures {
     fn from(protocol: Protocol) -> Self {
         let least = protocol == Protocol::Racing;
-        Measures { racing: least, bounded_checks: least }
+        Measures { racing: least, bounded_checks: least, proofs: least }
     }
 }
 
@@ -131,9 +133,11 @@ pub fn run(
     let means = Means {
         starts: &starts,
         validation: &bench.validation,
+        epoch: bench.train.len(),
+        constant_error: bench.constant_error(),
         checkpoints: &checkpoints,
         save_every: options.save_every,
-        bounded_checks: options.measures.bounded_checks,
+        measures: options.measures,
         go_on: &go_on,
     };
     let floor = Floor {

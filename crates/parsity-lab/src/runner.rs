@@ -4,9 +4,10 @@
 use crate::checkpoint::{Checkpoint, Checkpoints, Progress, digest_of};
 use crate::error::LabError;
 use crate::goal_check::GoalCheck;
+use crate::run::Measures;
 use crate::starts::Starts;
 use parsity_engine::{Session, Team};
-use parsity_study::{Observation, Outcome, Protocol, Record, Steps, Trial};
+use parsity_study::{ErrorRate, Observation, Outcome, Protocol, Record, Steps, Trial};
 use std::time::{Duration, Instant};
 
 /// A trial in a race.
@@ -33,7 +34,7 @@ pub(crate) struct Runner {
 pub(crate) struct Work {
     /// Training steps.
     pub(crate) steps: u64,
-    /// Images looked at in the goal check.
+    /// Images looked at in the goal check, and for a proof.
     pub(crate) evaluated: u64,
 }
 
@@ -57,11 +58,14 @@ pub(crate) enum Interval {
 pub(crate) struct Means<'a> {
     pub(crate) starts: &'a Starts<'a>,
     pub(crate) validation: &'a [u32],
+    /// Images of the training split.
+    pub(crate) epoch: usize,
+    /// The least error on the validation split of whoever says the same of every image.
+    pub(crate) constant_error: ErrorRate,
     pub(crate) checkpoints: &'a Checkpoints,
     /// How often a trial is saved.
     pub(crate) save_every: Duration,
-    /// Whether goal checks end when their verdict is certain.
-    pub(crate) bounded_checks: bool,
+    pub(crate) measures: Measures,
     pub(crate) go_on: &'a (dyn Fn() -> bool + Sync),
 }
 
@@ -111,7 +115,12 @@ impl Runner {
         }
         let trained = self.train(means, team)?;
         let interval = trained.map(|finite| match finite {
-            true => self.check(means, team),
+            true => match self.check(means, team) {
+                Interval::Open if self.has_collapsed(means, team) => {
+                    Interval::Ended(Outcome::Collapsed)
+                }
+                interval => interval,
+            },
             false => Interval::Ended(Outcome::Infeasible),
         });
         self.progress.seconds += begin.elapsed().as_secs_f64();
@@ -172,7 +181,7 @@ impl Runner {
         let goals = &workload.goal_errors;
         let open = goals.get(self.progress.reached.len()).copied();
         let Some(awake) = &mut self.awake else { return Interval::Open };
-        let bound = open.filter(|_| means.bounded_checks);
+        let bound = open.filter(|_| means.measures.bounded_checks);
         let verdict = awake.check.check(&mut awake.session, bound, team);
         let Progress { steps, losses, reached, evaluated, observations, .. } = &mut self.progress;
         *evaluated += verdict.seen as u64;
@@ -189,6 +198,27 @@ impl Runner {
         } else {
             Interval::Open
         }
+    }
+
+    /// Whether it is proved that it will never reach its next goal: the network is dead, and
+    /// says the same of every image. The proof is sought four times per epoch, at steps that
+    /// depend on nothing but the trial; mostly the first images show that it lives.
+    fn has_collapsed(&mut self, means: &Means<'_>, team: &mut Team) -> bool {
+        let (every, steps) = (self.interval(), self.progress.steps.0);
+        let images = |steps: u64| steps * u64::from(self.trial.cell.batch_size.0);
+        let quarters = |steps: u64| images(steps) * 4 / means.epoch as u64;
+        let is_due = quarters(steps) > quarters(steps - every);
+        let goals = &self.trial.workload.goal_errors;
+        let next = goals.get(self.progress.reached.len());
+        let out_of_reach = next.is_some_and(|goal| *goal < means.constant_error);
+        let Some(awake) = &mut self.awake else { return false };
+        if !(means.measures.proofs && is_due && out_of_reach) {
+            return false;
+        }
+        let (collapsed, seen) = awake.session.has_collapsed(means.validation, team);
+        self.progress.evaluated += seen as u64;
+        self.work.evaluated += seen as u64;
+        collapsed
     }
 
     /// Saves it, if that was long ago.

@@ -59,6 +59,7 @@ pub fn outcome_colour(outcome: Outcome) -> Colour {
         Outcome::Incomplete => Colour(0x7d, 0x86, 0x90),
         Outcome::Infeasible => Colour(0xd6, 0x33, 0x3f),
         Outcome::Outpaced => Colour(0xa4, 0xb4, 0xc6),
+        Outcome::Collapsed => Colour(0x7d, 0x86, 0x90),
         Outcome::Failed => Colour(0x8a, 0x4b, 0x08),
     }
 }

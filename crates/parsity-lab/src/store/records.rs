@@ -77,7 +77,7 @@ impl Store {
             record.protocol = Protocol::from_name(&protocol)
                 .ok_or_else(|| corrupt("protocol", protocol, "racing or exhaustive"))?;
             record.outcome = Outcome::from_name(&outcome)
-                .ok_or_else(|| corrupt("outcome", outcome, "one of the five outcomes"))?;
+                .ok_or_else(|| corrupt("outcome", outcome, "one of the six outcomes"))?;
             record.reached = self.list(&of, "reached", &reached)?;
             if observed {
                 record.observations = self.observations(id)?;
@@ -127,20 +127,23 @@ fn insert(
     let Ended { id, record, message } = ended;
     let Cell { batch_size, sparsity } = record.cell;
     let point = &record.metaparameters;
+    // One that was stopped early is replaced by one that was trained to its end.
     let replaced = match record.protocol {
-        Protocol::Racing => Outcome::Failed,
-        Protocol::Exhaustive => Outcome::Outpaced,
+        Protocol::Racing => [Outcome::Failed; 3],
+        Protocol::Exhaustive => [Outcome::Failed, Outcome::Outpaced, Outcome::Collapsed],
     };
+    let [failed, outpaced, collapsed] = replaced.map(Outcome::name);
     transaction.execute(
         "DELETE FROM trial WHERE study = ? AND batch_size = ? AND sparsity = ? AND trial = ?
-             AND outcome IN (?, ?)",
+             AND outcome IN (?, ?, ?)",
         params![
             study.id,
             batch_size.0,
             sparsity.share(),
             record.trial,
-            Outcome::Failed.name(),
-            replaced.name()
+            failed,
+            outpaced,
+            collapsed
         ],
     )?;
     transaction.execute(

@@ -19,7 +19,7 @@ fn a_study_ends_with_a_table_a_figure_and_nothing_left_to_do() {
     assert!(text.contains("Steps-to-result by batch size and sparsity"), "{text}");
     let cells = table(&desk, "parsity.sqlite");
     for cell in &cells {
-        let counts = ["complete", "incomplete", "infeasible", "outpaced", "failed"];
+        let counts = ["complete", "incomplete", "infeasible", "outpaced", "collapsed", "failed"];
         let sum: u64 = counts.iter().map(|key| cell[key].as_u64().unwrap()).sum();
         assert_eq!(sum, 4, "{cell}");
         assert!(cell["steps_to_result"].as_u64().unwrap() % 8 == 0, "{cell}");
