@@ -35,7 +35,7 @@ pub use answer::{Answer, CellAnswer, CellEffort, GoalAnswer, Group, StudyAnswer,
 pub use claims::{Claim, LipschitzAverage};
 pub use curves::{FittedCurve, StudyCurves};
 pub use edges::Edge;
-pub use findings::{Finding, examine_cell, examine_curve};
+pub use findings::{Finding, examine_cell, examine_curve, examine_noise};
 pub use forecast::{Forecast, Measurements, Wires};
 pub use law::{Better, Fit, Form, Law};
 pub use measured::{CONFIDENCE, Estimate, Measured, Reading};

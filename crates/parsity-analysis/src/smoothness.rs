@@ -7,7 +7,7 @@
 use crate::claims::{LipschitzAverage, lipschitz_rises};
 use crate::noise::{NoiseScale, SquaredNorms, noise_scale};
 use crate::verdict::Statement;
-use parsity_study::{GradientNorms, SmoothnessPoint, SmoothnessRun, Sparsity};
+use parsity_study::{GradientNorms, SmoothnessPoint, SmoothnessRun, Sparsity, StudyFacts};
 use serde::Serialize;
 
 /// A watched training in a few numbers.
@@ -41,6 +41,19 @@ pub fn summarize_smoothness(runs: &[SmoothnessRun]) -> Vec<SmoothnessSummary> {
         }
     };
     runs.iter().map(summarize).collect()
+}
+
+/// The noise scales of the trainings that have to do with a study, each with its sparsity.
+/// Only those of its optimizer count: the critical batch size depends on it.
+pub(crate) fn noise_scales(
+    facts: &StudyFacts,
+    runs: &[SmoothnessRun],
+) -> Vec<(Sparsity, NoiseScale)> {
+    let StudyFacts { dataset, model, optimizer, .. } = facts;
+    let ours = runs.iter().filter(|run| {
+        run.dataset == *dataset && run.model == *model && run.optimizer.name() == optimizer
+    });
+    ours.filter_map(|run| Some((run.sparsity, mean_noise_scale(&run.points)?))).collect()
 }
 
 /// Whether the Lipschitz constant grows with sparsity.
