@@ -99,15 +99,7 @@ fn panel(
         Series { colour, stroke: Stroke::Solid, lines: vec![line], marks }
     });
     let series = series.collect();
-    Some(Panel {
-        title: None,
-        x: x.clone(),
-        y,
-        series,
-        above: None,
-        spans: Vec::new(),
-        remark: None,
-    })
+    Some(Panel::new(x.clone(), y, series))
 }
 
 fn legend(sparsities: &[Sparsity], open: bool) -> Vec<LegendGroup> {

@@ -42,15 +42,7 @@ pub fn draw_lipschitz(runs: &[&SmoothnessRun]) -> Option<Figure> {
         title: "Smoothness: local Lipschitz constant of the gradient over training".to_owned(),
         facts: vec![facts(runs)],
         description: averages.collect::<Vec<_>>().join(" "),
-        panels: vec![Panel {
-            title: None,
-            x,
-            y,
-            series,
-            above: None,
-            spans: Vec::new(),
-            remark: None,
-        }],
+        panels: vec![Panel::new(x, y, series)],
         columns: 1,
         legend,
         data: data(runs),
@@ -71,8 +63,7 @@ pub fn draw_training(runs: &[&SmoothnessRun]) -> Option<Figure> {
             marks: Vec::new(),
         });
         let series = series.collect();
-        let x = x.clone();
-        Panel { title: None, x, y, series, above: None, spans: Vec::new(), remark: None }
+        Panel::new(x.clone(), y, series)
     };
     let last = runs.iter().filter_map(|run| {
         let it = run.points.last()?;
