@@ -6,6 +6,7 @@
 pub mod axes;
 pub mod data;
 pub mod exhibits;
+pub mod export;
 pub mod facts;
 pub mod figure;
 pub mod files;
@@ -32,6 +33,8 @@ mod typeface;
 
 pub use exhibits::{Exhibit, exhibits};
 pub use figure::Figure;
+pub use export::Format;
+pub use export::table::Table;
 pub use files::{ReportError, write_report};
 pub use page::page;
 pub use scaling::draw_scaling;

@@ -12,14 +12,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) fn report(arguments: &Report) -> anyhow::Result<End> {
     let store = Store::read(&arguments.store.store)?;
-    let mut studies: Vec<StoredStudy> = Vec::new();
-    for name in &arguments.studies {
-        let study = find(&store, name)?;
-        // A study that is named twice is one study.
-        if studies.iter().all(|it| it.facts.name != study.facts.name) {
-            studies.push(study);
-        }
-    }
+    let studies = find_all(&store, &arguments.studies)?;
     let default = || match &studies[..] {
         [one] => PathBuf::from(format!("{}-report", one.facts.name)),
         _ => PathBuf::from("parsity-report"),
@@ -61,6 +54,18 @@ pub(crate) fn find(store: &Store, name: &str) -> anyhow::Result<StoredStudy> {
         }
         found => Ok(found?),
     }
+}
+
+/// The studies that are named; one that is named twice is one study.
+pub(crate) fn find_all(store: &Store, names: &[String]) -> anyhow::Result<Vec<StoredStudy>> {
+    let mut studies: Vec<StoredStudy> = Vec::new();
+    for name in names {
+        let study = find(store, name)?;
+        if studies.iter().all(|it| it.facts.name != study.facts.name) {
+            studies.push(study);
+        }
+    }
+    Ok(studies)
 }
 
 /// Writes the report of studies.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // Tests may.
 
 mod bench;
+mod export;
 mod kills;
 mod lab;
 mod messages;
