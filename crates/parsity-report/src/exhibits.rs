@@ -7,9 +7,10 @@ use crate::ratio::draw_ratios;
 use crate::scaling::draw_scaling;
 use crate::search::draw_search;
 use crate::smoothness::{draw_lipschitz, draw_training};
+use crate::survivors::draw_survivors;
 use crate::work::draw_work;
 use parsity_analysis::{Answer, GoalAnswer, Group, StudyAnswer, StudyRecords};
-use parsity_study::SmoothnessRun;
+use parsity_study::{SmoothnessRun, Survivors};
 
 /// A figure with its place in the report.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,13 +23,14 @@ pub struct Exhibit {
     pub figure: Figure,
 }
 
-/// The figures of `answer`, which is that to `studies`, and of the trainings whose
-/// smoothness was watched. Figures that would show nothing are left out, except for the
+/// The figures of `answer`, which is that to `studies`, of the trainings whose smoothness was
+/// watched, and of what survived pruning, for the studies of which that is known. Figures that would show nothing are left out, except for the
 /// scaling figure, which says why.
 pub fn exhibits(
     answer: &Answer,
     studies: &[StudyRecords],
     smoothness: &[SmoothnessRun],
+    survivors: &[Survivors],
 ) -> Vec<Exhibit> {
     let mut all = Vec::new();
     for (study, records) in answer.studies.iter().zip(studies) {
@@ -46,6 +48,8 @@ pub fn exhibits(
             let search = draw_search(facts, index, &records.cells, &records.records);
             add("search", Some(goal), search);
         }
+        let pruned = survivors.iter().find(|it| it.study == study.facts.name);
+        add("survivors", None, pruned.and_then(|it| draw_survivors(study, it)));
         add("work", None, draw_work(study));
     }
     all.splice(0..0, optimizers(answer));

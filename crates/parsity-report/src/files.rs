@@ -7,7 +7,7 @@ use crate::svg::svg;
 use crate::table::steps_csv;
 use crate::tables;
 use parsity_analysis::{Answer, CellSummary, StudyRecords};
-use parsity_study::SmoothnessRun;
+use parsity_study::{SmoothnessRun, Survivors};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -52,8 +52,9 @@ pub fn write_report(
     answer: &Answer,
     studies: &[StudyRecords],
     smoothness: &[SmoothnessRun],
+    survivors: &[Survivors],
 ) -> Result<Vec<PathBuf>, ReportError> {
-    let exhibits = exhibits(answer, studies, smoothness);
+    let exhibits = exhibits(answer, studies, smoothness, survivors);
     let mut files = Vec::new();
     for Exhibit { name, figure, .. } in &exhibits {
         files.push((format!("{name}.svg"), svg(figure).into_bytes()));

@@ -22,6 +22,7 @@ pub mod scaling;
 pub mod scene;
 pub mod search;
 pub mod smoothness;
+pub mod survivors;
 pub mod svg;
 pub mod table;
 pub mod tables;
@@ -32,9 +33,9 @@ mod layout;
 mod typeface;
 
 pub use exhibits::{Exhibit, exhibits};
-pub use figure::Figure;
 pub use export::Format;
 pub use export::table::Table;
+pub use figure::Figure;
 pub use files::{ReportError, write_report};
 pub use page::page;
 pub use scaling::draw_scaling;

@@ -17,7 +17,7 @@ fn told(study: &StudyRecords) -> String {
 fn page_of(studies: &[StudyRecords]) -> String {
     let runs = watched(&[0.0, 0.5, 0.7, 0.9]);
     let answer = Answer::of(studies, &runs);
-    page(&answer, &exhibits(&answer, studies, &runs), &["fits.csv", "answer.json"])
+    page(&answer, &exhibits(&answer, studies, &runs, &[]), &["fits.csv", "answer.json"])
 }
 
 fn planted(sizes: std::ops::RangeInclusive<u32>, steps: fn(f64) -> f64) -> StudyRecords {

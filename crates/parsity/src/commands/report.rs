@@ -5,7 +5,7 @@ use crate::arguments::Report;
 use crate::failure::End;
 use crate::words::things;
 use parsity_analysis::{Answer, CellSummary, StudyRecords, summarize};
-use parsity_lab::{Store, StoreError, StoredStudy, find_study};
+use parsity_lab::{Store, StoreError, StoredStudy, count_survivors, find_study};
 use parsity_report::{opening, write_report};
 use parsity_study::SmoothnessRun;
 use std::path::{Path, PathBuf};
@@ -70,8 +70,9 @@ pub(crate) fn find_all(store: &Store, names: &[String]) -> anyhow::Result<Vec<St
 
 /// Writes the report of studies.
 pub(crate) fn write(store: &Store, studies: &[StoredStudy], out: &Path) -> anyhow::Result<Written> {
-    let mut all = Vec::new();
+    let (mut all, mut survivors) = (Vec::new(), Vec::new());
     for study in studies {
+        survivors.extend(count_survivors(store, study)?);
         let records = store.records(study, false)?;
         all.push(StudyRecords { facts: study.facts.clone(), cells: study.cells(), records });
     }
@@ -83,7 +84,7 @@ pub(crate) fn write(store: &Store, studies: &[StoredStudy], out: &Path) -> anyho
         }
     }
     let answer = Answer::of(&all, &watched);
-    let files = write_report(out, &answer, &all, &watched)?;
+    let files = write_report(out, &answer, &all, &watched, &survivors)?;
     Ok(Written { answer, files })
 }
 
