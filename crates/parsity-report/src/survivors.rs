@@ -56,7 +56,7 @@ fn share_axis() -> Axis {
     let tick =
         |percent: u32| Tick { value: f64::from(percent) / 100.0, label: format!("{percent} %") };
     Axis {
-        label: "↑ Share of a layer's parameters that survive".to_owned(),
+        label: "↑ Share of each layer that survives".to_owned(),
         scale: Scale::Linear,
         range: (0.0, 1.04),
         ticks: (0..=100).step_by(20).map(tick).collect(),
