@@ -25,8 +25,8 @@ fn studies() -> Vec<StudyRecords> {
 
 fn text(format: Format, table: Table, studies: &[StudyRecords]) -> String {
     let mut bytes = Vec::new();
-    format.write(table, studies, &mut bytes).unwrap();
-    String::from_utf8(bytes).unwrap()
+    format.write(table, studies, &mut bytes).expect("memory takes all rows");
+    String::from_utf8(bytes).expect("the rows are text")
 }
 
 #[test]
