@@ -3,7 +3,7 @@
 //! The one place where records meet the analyses. Only decided cells count: a cell whose
 //! trials are not all done has no reading yet.
 
-use crate::claims::{Claim, LipschitzAverage, examine};
+use crate::claims::{Claim, examine};
 use crate::curves::{FittedCurve, StudyCurves};
 use crate::findings::{Finding, examine_cell, examine_curve, examine_noise};
 use crate::measured::{Estimate, Measured, Reading};
@@ -11,7 +11,7 @@ use crate::minimum::{another_minimum, trial_steps};
 use crate::ratio::Ratios;
 use crate::regions::Regions;
 use crate::scaling::Scaling;
-use crate::smoothness::{noise_scales, summarize_smoothness};
+use crate::smoothness::{lipschitz_averages, noise_scales};
 use crate::steps::{CellSummary, Standing, by_goal, summarize};
 use parsity_study::{
     Cell, ErrorRate, Optimizer, Outcome, Record, SmoothnessRun, Sparsity, Steps, StudyFacts,
@@ -177,12 +177,7 @@ impl Answer {
                 .iter()
                 .filter(|run| run.dataset == group.dataset && run.model == group.model);
             let ours: Vec<SmoothnessRun> = ours.cloned().collect();
-            let averages: Vec<LipschitzAverage> = summarize_smoothness(&ours)
-                .iter()
-                .filter_map(|it| it.lipschitz.map(|average| (it.sparsity, average)))
-                .map(|(sparsity, average)| LipschitzAverage { sparsity, average })
-                .collect();
-            group.claims = examine(&group.studies, &averages);
+            group.claims = examine(&group.studies, &lipschitz_averages(&ours));
         }
         Answer { studies, groups }
     }

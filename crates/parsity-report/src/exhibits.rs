@@ -9,7 +9,7 @@ use crate::search::draw_search;
 use crate::smoothness::{draw_lipschitz, draw_training};
 use crate::survivors::draw_survivors;
 use crate::work::draw_work;
-use parsity_analysis::{Answer, GoalAnswer, Group, StudyAnswer, StudyRecords};
+use parsity_analysis::{Answer, GoalAnswer, Group, StudyAnswer, StudyRecords, alike};
 use parsity_study::{SmoothnessRun, Survivors};
 
 /// A figure with its place in the report.
@@ -74,27 +74,8 @@ fn optimizers(answer: &Answer) -> Vec<Exhibit> {
 
 /// The figures of watched trainings, for each set of them that differ in sparsity only.
 fn watched(smoothness: &[SmoothnessRun]) -> Vec<Exhibit> {
-    let mut sets: Vec<Vec<&SmoothnessRun>> = Vec::new();
-    for run in smoothness {
-        let same = |it: &&mut Vec<&SmoothnessRun>| {
-            it.iter().all(|other| {
-                other.dataset == run.dataset
-                    && other.model == run.model
-                    && other.optimizer == run.optimizer
-                    && other.metaparameters == run.metaparameters
-                    && other.batch_size == run.batch_size
-                    && other.seed == run.seed
-                    && other.sparsity != run.sparsity
-            })
-        };
-        match sets.iter_mut().find(same) {
-            Some(set) => set.push(run),
-            None => sets.push(vec![run]),
-        }
-    }
     let mut all = Vec::new();
-    for (index, set) in sets.iter_mut().enumerate() {
-        set.sort_by_key(|run| run.sparsity);
+    for (index, set) in alike(smoothness).iter().enumerate() {
         for (kind, figure) in [("lipschitz", draw_lipschitz(set)), ("training", draw_training(set))]
         {
             let name = if index == 0 { kind.to_owned() } else { format!("{kind}-{}", index + 1) };
