@@ -21,6 +21,7 @@ mod speed;
 mod starts;
 mod store;
 mod studies;
+mod survivors;
 mod weights;
 
 pub use bench::{Bench, Validation, load_dataset};
@@ -33,4 +34,5 @@ pub use smoothness::{smoothness_steps, watch_smoothness, watched_smoothness};
 pub use speed::{Case, KernelSpeed, Specimen, Speed, Work, measure_peak, useful_flops_per_image};
 pub use store::{Ended, Lock, Store, StoreError, StoredStudy};
 pub use studies::{Question, find_model, find_study};
+pub use survivors::count_survivors;
 pub use weights::{load_weights, save_weights};

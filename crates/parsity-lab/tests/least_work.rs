@@ -28,25 +28,7 @@ learning_rate = { from = 1e-3, to = 10.0 }
 momentum = { from = 0.5, to = 0.9 }
 "#;
 
-const MODEL: &str = r#"
-name = "tiny"
-input = [1, 28, 28]
-[[layers]]
-kind = "conv"
-filters = 6
-size = 5
-stride = 3
-[[layers]]
-kind = "relu"
-[[layers]]
-kind = "max-pool"
-size = 2
-[[layers]]
-kind = "flatten"
-[[layers]]
-kind = "dense"
-units = 10
-"#;
+const MODEL: &str = include_str!("tiny.toml");
 
 fn question() -> Question {
     let model = ModelFile::parse("tiny.toml", MODEL).unwrap();

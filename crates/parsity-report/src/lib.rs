@@ -6,6 +6,7 @@
 pub mod axes;
 pub mod data;
 pub mod exhibits;
+pub mod export;
 pub mod facts;
 pub mod figure;
 pub mod files;
@@ -21,6 +22,7 @@ pub mod scaling;
 pub mod scene;
 pub mod search;
 pub mod smoothness;
+pub mod survivors;
 pub mod svg;
 pub mod table;
 pub mod tables;
@@ -31,6 +33,8 @@ mod layout;
 mod typeface;
 
 pub use exhibits::{Exhibit, exhibits};
+pub use export::Format;
+pub use export::table::Table;
 pub use figure::Figure;
 pub use files::{ReportError, write_report};
 pub use page::page;

@@ -67,7 +67,7 @@ pub fn outcome_colour(outcome: Outcome) -> Colour {
 /// A colour in a light shade at 0, as it is in the middle, and in a dark one at 1.
 pub fn shade(colour: Colour, at: f64) -> Colour {
     if at < 0.5 {
-        mix(colour, PAPER, (0.5 - at) * 1.1)
+        mix(colour, PAPER, (0.5 - at) * 0.8)
     } else {
         mix(colour, Colour(0, 0, 0), (at - 0.5) * 1.0)
     }

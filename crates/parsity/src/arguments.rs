@@ -55,6 +55,12 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  parsity report mnist-momentum --out mnist-report\n  \
                             parsity report mnist-sgd mnist-momentum mnist-nesterov")]
     Report(Report),
+    /// Write raw records, as they were measured, for other programs
+    #[command(after_help = "Examples:\n  parsity export mnist-momentum > records.csv\n  \
+                            parsity export mnist-momentum --table observations --format json\n  \
+                            parsity export mnist-sgd mnist-momentum --format parquet --out raw\n\n\
+                            The columns are in docs/export.md. Nothing is derived or rounded.")]
+    Export(Export),
     /// Say how many workers pay on a given network, by a study that was measured
     #[command(
         after_help = "Examples:\n  parsity forecast quickstart --store parsity-quickstart/parsity.sqlite\n  \
@@ -106,6 +112,7 @@ impl Command {
             Command::Quickstart(_) => Some("quickstart"),
             Command::Run(_) => Some("run"),
             Command::Report(_) => Some("report"),
+            Command::Export(_) => Some("export"),
             Command::Prune(_) => Some("prune"),
             Command::Bench(_) => Some("bench"),
             _ => None,
@@ -222,6 +229,43 @@ pub(crate) struct Report {
     /// Print the whole answer as JSON instead of in sentences
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    /// Studies with records in the store; several stand one after the other
+    #[arg(required = true, value_name = "STUDY")]
+    pub(crate) studies: Vec<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreFile,
+    /// How to write them; parquet needs `--out`
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "csv")]
+    #[arg(requires_if("parquet", "out"))]
+    pub(crate) format: FormatArgument,
+    /// Which table [default: records; both into a folder]
+    #[arg(long, value_enum, value_name = "TABLE")]
+    pub(crate) table: Option<TableArgument>,
+    /// A file that ends in .csv, .json or .parquet, or a folder [default: standard output]
+    #[arg(long, value_name = "FILE or DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatArgument {
+    /// Comma-separated values
+    Csv,
+    /// A list of objects
+    Json,
+    /// Columns, in binary (built with `--features parquet`)
+    Parquet,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableArgument {
+    /// One row per trial
+    Records,
+    /// One row per goal check
+    Observations,
 }
 
 #[derive(Debug, Args)]

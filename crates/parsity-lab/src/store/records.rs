@@ -99,6 +99,14 @@ impl Store {
         })
     }
 
+    /// What `study` asks, as canonical text, and the fingerprint of its data set.
+    pub fn question(&self, study: &StoredStudy) -> Result<(String, String), StoreError> {
+        let sql = "SELECT question, fingerprint FROM study WHERE id = ?";
+        let asked =
+            self.connection.query_one(sql, [study.id], |row| Ok((row.get(0)?, row.get(1)?)));
+        asked.map_err(self.failed("reading"))
+    }
+
     /// The saliencies that follow from `start`, if they were computed before.
     pub fn saliencies(&self, start: &str) -> Result<Option<Vec<f32>>, StoreError> {
         let sql = "SELECT scores FROM saliency WHERE start = ?";

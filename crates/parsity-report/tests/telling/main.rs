@@ -1,5 +1,6 @@
 //! What the figures, tables and files of a report tell about made-up studies.
 
+mod export;
 mod figures;
 mod files;
 mod page;

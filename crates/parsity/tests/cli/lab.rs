@@ -50,6 +50,31 @@ fn a_study_ends_with_a_table_a_figure_and_nothing_left_to_do() {
 }
 
 #[test]
+fn a_report_counts_the_survivors_that_pruning_shows() {
+    let desk = Desk::new();
+    desk.ok("run study.toml --batch-sizes 128 --sparsities 0.8 --trials 1");
+    desk.ok("report small --out figures");
+    let table = std::fs::read_to_string(desk.path("figures/survivors.csv")).unwrap();
+    let pruned = desk.json(
+        "prune --dataset glyphs-small --model tiny.toml --sparsity 0.8 --validation 0.02 --json",
+    );
+    for layer in ["conv1", "dense"] {
+        let tensors = pruned["tensors"].as_array().unwrap().iter();
+        let ours = tensors.filter(|it| it["name"].as_str().unwrap().starts_with(layer));
+        let (all, kept) = ours.fold((0, 0), |(all, kept), it| {
+            let count = |key: &str| it[key].as_u64().unwrap();
+            (all + count("parameters"), kept + count("survivors"))
+        });
+        let row = format!("\n{layer},{all},0.8,{kept},{kept},{kept},1\n");
+        assert!(table.contains(&row), "{row} {table}");
+    }
+    // Dense networks have nothing to show.
+    desk.ok("run study.toml --store dense.sqlite --batch-sizes 128 --sparsities 0 --trials 1");
+    desk.ok("report small --store dense.sqlite --out dense");
+    assert!(!exists(&desk.path("dense/survivors.csv")));
+}
+
+#[test]
 fn two_runs_do_not_share_a_store() {
     let desk = Desk::new();
     let slow = "run study.toml --trials 2000 --batch-sizes 128";
