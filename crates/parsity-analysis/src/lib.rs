@@ -23,6 +23,7 @@ pub mod noise;
 pub mod random;
 pub mod ratio;
 pub mod regions;
+pub mod remaining;
 pub mod scaling;
 pub mod smoothness;
 pub mod steps;
@@ -43,6 +44,7 @@ pub use minimum::{another_minimum, trial_steps};
 pub use noise::{NoiseScale, SquaredNorms, noise_scale};
 pub use ratio::{RatioLine, RatioPoint, Ratios};
 pub use regions::{Region, Regions};
+pub use remaining::{CellTime, cell_times, seconds_left};
 pub use scaling::{Curve, PerfectScaling, Point, Scaling};
 pub use smoothness::{
     SmoothnessSummary, examine_smoothness, local_noise_scale, summarize_smoothness,

@@ -32,8 +32,8 @@ mod typeface;
 
 pub use exhibits::{Exhibit, exhibits};
 pub use figure::Figure;
-pub use files::{ReportError, write_report};
-pub use page::page;
+pub use files::{ReportError, tables_of, write_report};
+pub use page::{page, parts};
 pub use scaling::draw_scaling;
 pub use table::{ruled_table, steps_csv, steps_list, steps_matrix};
 pub use telling::{opening, tell};

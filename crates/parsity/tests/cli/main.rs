@@ -6,6 +6,7 @@ mod bench;
 mod kills;
 mod lab;
 mod messages;
+mod serve;
 mod smoothness;
 mod studies;
 mod training;
