@@ -28,7 +28,9 @@ export class Overview {
     const focus = document.activeElement?.id;
     this.list.replaceChildren(...studies.map((study) => this.item(study)));
     if (focus) find(focus)?.focus();
+    // Nothing to compare one study with.
     this.tools.hidden = studies.length < 2;
+    for (const label of this.list.querySelectorAll(".compare")) label.hidden = studies.length < 2;
   }
 
   item(study) {
@@ -43,7 +45,7 @@ export class Overview {
       ? make("span", { class: "running-word" }, "● running")
       : make("span", { class: "small" }, decided === cells ? "✓ done" : "■ not running");
     const choose = make("input", {
-      type: "checkbox", id: `compare-${name}`, "aria-label": `Compare ${name}`, change: (event) => {
+      type: "checkbox", id: `compare-${name}`, change: (event) => {
         if (event.target.checked) this.chosen.add(name);
         else this.chosen.delete(name);
         this.compare.disabled = this.chosen.size < 2;
@@ -52,7 +54,7 @@ export class Overview {
     choose.checked = this.chosen.has(name);
     return make("li", { class: "card" },
       make("h2", {}, make("a", { href: `/studies/${encodeURIComponent(name)}`, id: `study-${name}` }, name)),
-      make("div", {}, word, " ", make("label", { class: "small" }, choose)),
+      make("div", {}, word, " ", make("label", { class: "small compare" }, choose, " compare")),
       make("p", { class: "small" }, study.workload.slice(1).concat(study.protocol).join(" · ")),
       make("p", { class: "small" }, facts.join(" · ")),
       make("progress", { max: trials, value: done ?? 0, "aria-label": `Trials of ${name} that are done` }));

@@ -216,16 +216,18 @@ export class StudyPage {
         this.figures.delete(name);
       }
     }
-    for (const { name, title, description } of figures) {
+    figures.forEach(({ name, title, description }, index) => {
       let entry = this.figures.get(name);
       if (!entry) {
         entry = this.addFigure(name, title);
         this.figures.set(name, entry);
       }
+      const place = this.gallery.children[index];
+      if (place !== entry.figure) this.gallery.insertBefore(entry.figure, place ?? null);
       entry.words.textContent = description;
       entry.stale = true;
       if (entry.visible) this.drawFigure(name);
-    }
+    });
   }
 
   addFigure(name, title) {
@@ -235,7 +237,6 @@ export class StudyPage {
     const figure = make("figure", { id: `figure-${name}`, "data-name": name }, sheet,
       make("figcaption", {}, make("p", { class: "files" }, files.flatMap((file) => [file, " "])),
         make("details", {}, make("summary", {}, "The figure in words"), words)));
-    this.gallery.append(figure);
     this.seen.observe(figure);
     return { figure, sheet, words, stale: true, visible: false };
   }

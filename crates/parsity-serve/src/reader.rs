@@ -263,7 +263,7 @@ impl Desk {
                 let told = self.told(name)?;
                 let (store, study) = self.study(name)?;
                 let heartbeat = store.heartbeat(&study).map_err(|error| trouble(&error))?;
-                json(views::live(Some(&*told), heartbeat.as_ref(), seconds_since_1970()))
+                json(views::live(&told, heartbeat.as_ref(), seconds_since_1970()))
             }
             Question::Cell(name, cell) => {
                 let (store, study) = self.study(name)?;

@@ -7,7 +7,7 @@ use crate::cache::Told;
 use crate::machine::Machine;
 use axum::body::Bytes;
 use parsity_analysis::{GoalAnswer, Standing, cell_times, seconds_left};
-use parsity_lab::{Heartbeat, RunningTrial};
+use parsity_lab::Heartbeat;
 use parsity_report::facts::{protocol, workload};
 use parsity_report::page::{dark_colours, parts};
 use parsity_report::palette::sparsity_colour;
@@ -199,31 +199,44 @@ pub(crate) fn page(told: &Told) -> Bytes {
     }))
 }
 
+/// What the run of a study does right now.
+#[derive(Serialize)]
+struct Live<'a> {
+    at: f64,
+    running: bool,
+    heartbeat: Option<&'a Heartbeat>,
+    cells: Vec<OpenCell>,
+    seconds_left: Option<f64>,
+}
+
+/// A cell that is not decided.
+#[derive(Serialize)]
+struct OpenCell {
+    #[serde(flatten)]
+    cell: Cell,
+    /// By the clock.
+    seconds_left: Option<f64>,
+    /// Trials under way.
+    running: usize,
+    /// The most steps of a trial under way.
+    steps: Option<Steps>,
+}
+
 /// What the run of a study does right now, as JSON.
-pub(crate) fn live(told: Option<&Told>, heartbeat: Option<&Heartbeat>, now: f64) -> Bytes {
-    let left = told.and_then(|told| time_left(told, heartbeat));
-    let mut running: Vec<(Cell, usize, Steps)> = Vec::new();
-    for RunningTrial { cell, steps, .. } in heartbeat.iter().flat_map(|it| &it.trials) {
-        match running.iter_mut().find(|it| it.0 == *cell) {
-            Some(it) => *it = (*cell, it.1 + 1, it.2.max(*steps)),
-            None => running.push((*cell, 1, *steps)),
-        }
-    }
-    let cells = left.iter().flat_map(|left| &left.open);
-    let cells = cells.map(|(cell, left)| {
-        let running = running.iter().find(|it| it.0 == *cell);
-        json!({
-            "batch_size": cell.batch_size, "sparsity": cell.sparsity, "seconds_left": left,
-            "running": running.map_or(0, |it| it.1), "steps": running.map(|it| it.2),
-        })
-    });
-    to_json(&json!({
-        "at": now,
-        "running": heartbeat.is_some_and(|it| it.is_alive(now)),
-        "heartbeat": heartbeat,
-        "cells": cells.collect::<Vec<_>>(),
-        "seconds_left": left.as_ref().and_then(|left| left.total),
-    }))
+pub(crate) fn live(told: &Told, heartbeat: Option<&Heartbeat>, now: f64) -> Bytes {
+    let left = time_left(told, heartbeat);
+    let open = |&(cell, seconds_left): &(Cell, Option<f64>)| {
+        let ours = heartbeat.iter().flat_map(|it| &it.trials).filter(|it| it.cell == cell);
+        let steps: Vec<Steps> = ours.map(|it| it.steps).collect();
+        OpenCell { cell, seconds_left, running: steps.len(), steps: steps.into_iter().max() }
+    };
+    to_json(&Live {
+        at: now,
+        running: heartbeat.is_some_and(|it| it.is_alive(now)),
+        heartbeat,
+        cells: left.iter().flat_map(|left| &left.open).map(open).collect(),
+        seconds_left: left.as_ref().and_then(|left| left.total),
+    })
 }
 
 /// The trials of a cell, with at most so many goal checks each, evenly spread, in columns.

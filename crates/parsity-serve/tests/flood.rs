@@ -77,6 +77,17 @@ fn malformed(dice: &mut Dice, address: SocketAddr) -> Vec<u8> {
     bytes
 }
 
+/// Sends `bytes` and waits for a word, but not for long; the status, if there is one.
+fn throw(address: SocketAddr, bytes: &[u8]) -> Option<u16> {
+    let mut stream = connect(address);
+    // The server may close before it has read all.
+    let _ = stream.write_all(bytes);
+    stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    let mut begin = [0; 12];
+    stream.read_exact(&mut begin).ok()?;
+    std::str::from_utf8(&begin[9..]).ok()?.parse().ok()
+}
+
 /// A stream of events that was opened, and its status; it is never read any more.
 fn listen(address: SocketAddr) -> (TcpStream, u16) {
     let mut stream = connect(address);
@@ -117,10 +128,14 @@ fn listeners_that_do_not_read_and_requests_that_are_none_do_no_harm() {
         for side in 1..=4u64 {
             scope.spawn(move || {
                 let mut dice = Dice(0x9e37_79b9_7f4a_7c15 ^ side);
-                for _ in 0..500 {
+                for _ in 0..250 {
                     let bytes = malformed(&mut dice, address);
-                    let status = send(address, &bytes).map_or(0, |reply| reply.status);
-                    assert_ne!(status, 500, "{:?}", String::from_utf8_lossy(&bytes));
+                    assert_ne!(
+                        throw(address, &bytes),
+                        Some(500),
+                        "{:?}",
+                        String::from_utf8_lossy(&bytes)
+                    );
                 }
             });
         }

@@ -95,7 +95,6 @@ pub(crate) fn send(address: SocketAddr, bytes: &[u8]) -> Option<Reply> {
     let mut stream = connect(address);
     // The server may close before it has read all.
     let _ = stream.write_all(bytes);
-    let _ = stream.shutdown(std::net::Shutdown::Write);
     let mut all = Vec::new();
     let _ = stream.read_to_end(&mut all);
     let end = all.windows(4).position(|it| it == b"\r\n\r\n")?;
