@@ -24,18 +24,18 @@ class Chart {
     if (this.plot && this.element.clientWidth && this.plot.width !== this.element.clientWidth) this.plot.setSize(this.size());
   }
 
-  /** Draws `series` of points anew; marks are [x, y, note] with whatever drawing needs. */
+  /** Draws anew: columns of values over `xs`, with the options of uPlot and of its axes. */
   plotWith(options, xs, columns) {
     this.plot?.destroy();
     this.element.replaceChildren();
-    const font = "12px system-ui, sans-serif";
-    const axis = { stroke: styleColour("--soft"), font, labelFont: font, ticks: { show: false }, grid: { stroke: styleColour("--line"), width: 1 } };
+    const font = "12px Inter, system-ui, sans-serif";
+    const axis = { stroke: styleColour("--soft"), font, labelFont: font, labelGap: 0, labelSize: 20, ticks: { show: false }, grid: { stroke: styleColour("--line"), width: 1 } };
     const { x, y, hooks, ...rest } = options;
     this.plot = new uPlot({
       ...this.size(),
       ...rest,
       legend: { show: false },
-      axes: [{ ...axis, ...x }, { ...axis, ...y }],
+      axes: [{ ...axis, size: 30, ...x }, { ...axis, size: 58, ...y }],
       cursor: { points: { show: false }, drag: { setScale: false }, x: false, y: false },
       hooks: { ...hooks, setCursor: [(plot) => this.point(plot)] },
     }, [xs, ...columns], this.element);
@@ -162,7 +162,6 @@ export class FigureChart extends Chart {
     // Room for the spans under the curves.
     const rows = panel.spans.length;
     const low = panel.y.range[0] / 2 ** (rows ? 0.4 + rows * 0.22 : 0);
-    const narrow = this.element.clientWidth < 520;
     const ticks = ({ ticks }, most) => {
       const every = Math.ceil(ticks.length / most);
       return ticks.filter((_, index) => index % every === 0);
@@ -178,8 +177,8 @@ export class FigureChart extends Chart {
         y: { distr: 3, log: 2, range: () => [low, panel.y.range[1]] },
       },
       series: [{}, ...series],
-      x: axis(panel.x, narrow ? 5 : 14),
-      y: { ...axis(panel.y, 12), size: 58 },
+      x: axis(panel.x, Math.max(3, Math.floor((this.element.clientWidth - 100) / 48))),
+      y: axis(panel.y, 12),
       hooks: { draw: [(plot) => this.drawMarks(plot, panel)] },
     }, xs, columns);
     this.element.dataset.marks = [...this.marks()].length;
@@ -271,7 +270,7 @@ export class CurvesChart extends Chart {
       scales: { x: { time: false, range: () => [0, xs.at(-1) || 1] }, y: { distr: 3, range: () => range } },
       series: [{}, ...this.curves.map(({ colour, width }) => ({ stroke: colour, width, spanGaps: true, points: { show: xs.length < 3 } }))],
       x: { label: "Steps →", values: (_, splits) => splits.map((it) => (Number.isInteger(it) ? grouped(it) : "")) },
-      y: { label: `↑ ${this.label}`, size: 58, filter: (_, splits) => splits, splits: () => decades(range), values: (_, splits) => splits.map(short) },
+      y: { label: `↑ ${this.label}`, filter: (_, splits) => splits, splits: () => decades(range), values: (_, splits) => splits.map(short) },
       hooks: { draw: [(plot) => this.drawGoals(plot)] },
     }, xs, columns);
   }
@@ -282,14 +281,15 @@ export class CurvesChart extends Chart {
     ctx.strokeStyle = ctx.fillStyle = styleColour("--live");
     ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
     ctx.lineWidth = devicePixelRatio;
-    ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+    ctx.font = `${11 * devicePixelRatio}px Inter, system-ui, sans-serif`;
+    ctx.textAlign = "right";
     for (const goal of this.goals) {
       const y = plot.valToPos(goal, "y", true);
       ctx.beginPath();
       ctx.moveTo(bbox.left, y);
       ctx.lineTo(bbox.left + bbox.width, y);
       ctx.stroke();
-      ctx.fillText(`goal ${goal}`, bbox.left + 6 * devicePixelRatio, y - 4 * devicePixelRatio);
+      ctx.fillText(`goal ${goal}`, bbox.left + bbox.width - 6 * devicePixelRatio, y - 5 * devicePixelRatio);
     }
     ctx.restore();
   }
