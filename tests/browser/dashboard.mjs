@@ -25,7 +25,7 @@ step_budget = 400
 check_every = [{ from_batch_size = 1, steps = 4 }, { from_batch_size = 64, steps = 80 }]
 batch_sizes = [4, 8, 16, 32, 64]
 sparsities = [0.0, 0.9]
-trials = 6
+trials = 4
 validation_share = 0.05
 
 [search]

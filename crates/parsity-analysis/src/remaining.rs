@@ -36,8 +36,9 @@ pub fn cell_times(facts: &StudyFacts, cells: &[Cell], records: &[Record]) -> Vec
 ///
 /// Between two batch sizes, the time of a cell is on the line between them in logarithms. Below
 /// the smallest it stays: scaling is linear there, so all batch sizes see as many images. Above
-/// the largest it grows with batch size, as on the floor, where more images save no steps. What
-/// is not known of a sparsity is taken from the nearest one.
+/// the largest it grows as between the two largest: not at all while scaling is linear, and with
+/// batch size on the floor, where more images save no steps. What is not known of a sparsity is
+/// taken from the nearest one.
 pub fn seconds_left(cells: &[CellTime]) -> Vec<Option<f64>> {
     let left = |it: &CellTime| match it.decided {
         true => Some(0.0),
@@ -55,16 +56,25 @@ fn expected(cells: &[CellTime], cell: Cell) -> Option<f64> {
     let size = |it: &CellTime| f64::from(it.cell.batch_size.0);
     let at = f64::from(cell.batch_size.0);
     let curve = || known().filter(|it| it.cell.sparsity == nearest);
-    let below = curve().filter(|it| size(it) <= at).max_by_key(|it| it.cell.batch_size);
-    let above = curve().filter(|it| size(it) >= at).min_by_key(|it| it.cell.batch_size);
-    match (below, above) {
-        (Some(below), Some(above)) if size(below) < size(above) => {
-            let share = (at / size(below)).ln() / (size(above) / size(below)).ln();
-            Some(below.seconds * (above.seconds / below.seconds).powf(share))
+    let mut known: Vec<&CellTime> = curve().collect();
+    known.sort_by_key(|it| it.cell.batch_size);
+    let above = known.partition_point(|it| size(it) < at);
+    Some(match (known[..above].last(), known.get(above)) {
+        (Some(below), Some(above)) => below.seconds * (at / size(below)).powf(growth(below, above)),
+        (None, Some(above)) => above.seconds,
+        (below, None) => {
+            let below = below?;
+            let before = above.checked_sub(2).map(|index| known[index]);
+            let power = before.map_or(0.5, |before| growth(before, below).clamp(0.0, 1.0));
+            below.seconds * (at / size(below)).powf(power)
         }
-        (Some(below), _) => Some(below.seconds * at / size(below)),
-        (None, above) => above.map(|above| above.seconds),
-    }
+    })
+}
+
+/// The power of the batch size with which the time grows from one cell to another.
+fn growth(from: &CellTime, to: &CellTime) -> f64 {
+    let sizes = f64::from(to.cell.batch_size.0) / f64::from(from.cell.batch_size.0);
+    (to.seconds / from.seconds).ln() / sizes.ln()
 }
 
 #[cfg(test)]
@@ -111,8 +121,22 @@ mod tests {
             time(8, 0.0, 100.0, true),
             time(8, 0.7, 30.0, true),
             time(8, 0.9, 40.0, false),
-            time(16, 0.9, 10.0, false),
+            time(32, 0.9, 10.0, false),
         ];
         assert_eq!(seconds_left(&cells), [Some(0.0), Some(0.0), Some(0.0), Some(50.0)]);
+    }
+
+    #[test]
+    fn above_the_largest_batch_size_the_time_grows_as_it_did_before_but_not_without_bound() {
+        let beyond = |before: f64, last: f64| {
+            let cells =
+                [time(8, 0.0, before, true), time(16, 0.0, last, true), time(64, 0.0, 0.0, false)];
+            seconds_left(&cells)[2].unwrap()
+        };
+        // Linear scaling, the floor, and what noise makes of both.
+        let found =
+            [(10.0, 10.0), (10.0, 20.0), (10.0, 5.0), (1.0, 20.0)].map(|(a, b)| beyond(a, b));
+        let expected = [10.0, 80.0, 5.0, 80.0];
+        assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{found:?}");
     }
 }

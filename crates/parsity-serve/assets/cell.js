@@ -16,7 +16,7 @@ export class CellPanel {
     this.chart = new CurvesChart("Training curves; the arrow keys walk along them");
     this.which = make("select", { change: () => this.curves(), "aria-label": "Trials" });
     this.what = make("select", { change: () => this.curves(), "aria-label": "What is drawn" },
-      make("option", { value: "error" }, "validation error"), make("option", { value: "loss" }, "training loss"));
+      make("option", { value: "loss" }, "training loss"), make("option", { value: "error" }, "validation error"));
     this.remark = make("p", { class: "small" });
     const training = make("div", { class: "card" },
       make("div", { class: "tools" }, make("label", {}, "Trials ", this.which), make("label", {}, "Shown ", this.what)),
@@ -116,7 +116,7 @@ export class CellPanel {
     this.chart.element.dataset.running = nothing ? 0 : count;
     this.remark.textContent = nothing
       ? "No goal check was made in this cell yet."
-      : `${count ? `${count} ${count === 1 ? "trial runs" : "trials run"} now; ` : ""}${curves.length} of ${all.length} trials shown${best === null || best === undefined ? "" : "; gold is the best"}. Checks that ended early give a lower bound of the error.`;
+      : `${count ? `${count} ${count === 1 ? "trial runs" : "trials run"} now; ` : ""}${curves.length} of ${all.length} trials shown${best === null || best === undefined ? "" : "; gold is the best"}.${what === "error" ? " Checks that ended early give a lower bound of the error." : ""}`;
   }
 
   offer(all) {

@@ -95,11 +95,11 @@ export class HeatMap {
       if (left) more.push(left);
     }
     if (cell.failed) more.push(`${cell.failed} failed`);
-    const text = `${main}|${more.join(" · ")}`;
+    const text = [main, ...more].join("|");
     const fresh = button.dataset.state === "open" && cell.state !== "open";
     if (button.dataset.text !== text) {
       button.dataset.text = text;
-      button.replaceChildren(main, more.length ? make("small", {}, more.join(" · ")) : "");
+      button.replaceChildren(main, more.length ? make("small", {}, more.map((it) => make("span", {}, it))) : "");
     }
     button.dataset.state = cell.state;
     const share = this.most > this.least ? (Math.log2(cell.steps_to_result) - this.least) / (this.most - this.least) : 0.3;
