@@ -15,20 +15,10 @@ use crate::smoothness::{lipschitz_averages, noise_scales};
 use crate::steps::{CellSummary, Standing, by_goal, summarize};
 use parsity_study::{
     Cell, ErrorRate, Optimizer, Outcome, Record, SmoothnessRun, Sparsity, Steps, StudyFacts,
+    StudyRecords,
 };
 use serde::Serialize;
 use std::collections::HashMap;
-
-/// A study with its records.
-#[derive(Debug, Clone)]
-pub struct StudyRecords {
-    /// What its figures and tables state.
-    pub facts: StudyFacts,
-    /// The cells of its grid.
-    pub cells: Vec<Cell>,
-    /// What its trials left, with or without observations.
-    pub records: Vec<Record>,
-}
 
 /// The answer to studies.
 #[derive(Debug, Clone, Serialize)]

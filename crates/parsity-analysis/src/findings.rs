@@ -321,6 +321,23 @@ impl fmt::Display for Finding {
 }
 
 impl Finding {
+    /// The cell that it is about, if it is about one.
+    pub fn cell(&self) -> Option<Cell> {
+        match self {
+            Finding::BestAtEdge { cell, .. }
+            | Finding::TooFewComplete { cell, .. }
+            | Finding::GoalAtFirstCheck { cell, .. }
+            | Finding::InfeasibleShare { cell, .. } => Some(*cell),
+            // The cell that should not need more steps.
+            Finding::NotMonotone { sparsity, larger, .. } => {
+                Some(Cell { batch_size: *larger, sparsity: *sparsity })
+            }
+            Finding::NoFlatRegion { .. }
+            | Finding::NoisyFit { .. }
+            | Finding::NoiseScaleDisagrees { .. } => None,
+        }
+    }
+
     /// What to do next.
     pub fn next_action(&self) -> String {
         match self {

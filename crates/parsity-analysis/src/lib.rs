@@ -23,6 +23,7 @@ pub mod noise;
 pub mod random;
 pub mod ratio;
 pub mod regions;
+pub mod remaining;
 pub mod scaling;
 pub mod smoothness;
 pub mod steps;
@@ -31,7 +32,7 @@ pub mod verdict;
 #[cfg(test)]
 mod specimen;
 
-pub use answer::{Answer, CellAnswer, CellEffort, GoalAnswer, Group, StudyAnswer, StudyRecords};
+pub use answer::{Answer, CellAnswer, CellEffort, GoalAnswer, Group, StudyAnswer};
 pub use claims::{Claim, LipschitzAverage, LipschitzAverages};
 pub use curves::{FittedCurve, StudyCurves};
 pub use edges::Edge;
@@ -41,8 +42,10 @@ pub use law::{Better, Fit, Form, Law};
 pub use measured::{CONFIDENCE, Estimate, Measured, Reading};
 pub use minimum::{another_minimum, trial_steps};
 pub use noise::{NoiseScale, SquaredNorms, noise_scale};
+pub use parsity_study::StudyRecords;
 pub use ratio::{RatioLine, RatioPoint, Ratios};
 pub use regions::{Region, Regions};
+pub use remaining::{CellTime, cell_times, seconds_left};
 pub use scaling::{Curve, PerfectScaling, Point, Scaling};
 pub use smoothness::{
     SmoothnessSummary, alike, examine_smoothness, local_noise_scale, summarize_smoothness,

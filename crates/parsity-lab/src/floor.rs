@@ -5,6 +5,7 @@
 //! that are left get the threads of the others. Neither changes a number.
 
 use crate::error::LabError;
+use crate::heartbeat::Heart;
 use crate::race::Race;
 use crate::run::{Event, Measures, Progress, Summary};
 use crate::runner::{Interval, Means, Runner};
@@ -29,6 +30,7 @@ pub(crate) struct Floor<'a> {
     pub(crate) board: Mutex<Board>,
     pub(crate) change: Condvar,
     pub(crate) watch: &'a (dyn Fn(Event<'_>) + Sync),
+    pub(crate) heart: &'a Heart,
 }
 
 /// The state of the run.
@@ -190,6 +192,7 @@ impl Floor<'_> {
         interval: Interval,
         message: Option<String>,
     ) {
+        self.heart.note(&runner);
         if interval == Interval::Open
             && let Err(error) = self.lay_down(&mut runner)
         {
@@ -197,6 +200,7 @@ impl Floor<'_> {
         }
         let cell = runner.trial.cell;
         let (steps, trained) = (runner.steps(), runner.work.steps);
+        let (trial, seconds) = (runner.trial.index, runner.progress.seconds);
         let mut board = self.lock();
         board.leave(threads, &runner);
         let Some(index) = board.races.iter().position(|race| race.cell == cell) else { return };
@@ -207,7 +211,7 @@ impl Floor<'_> {
         let ended = board.races[index].is_over().then(|| board.races.remove(index));
         drop(board);
         self.change.notify_all();
-        (self.watch)(Event::Interval(Progress { cell, steps, trained, best }));
+        (self.watch)(Event::Interval(Progress { cell, trial, seconds, steps, trained, best }));
         if let Err(error) = self.record(over, message) {
             return self.give_up(error);
         }
@@ -249,6 +253,7 @@ impl Floor<'_> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner).append(&self.stored, &ended)?;
         for Ended { id, record, message } in &ended {
             self.means.checkpoints.forget(*id);
+            self.heart.forget(record.cell, record.trial);
             (self.watch)(Event::Trial { record, message: message.as_deref() });
         }
         let summary = &mut self.lock().summary;

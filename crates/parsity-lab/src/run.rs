@@ -4,6 +4,7 @@ use crate::bench::Bench;
 use crate::checkpoint::Checkpoints;
 use crate::error::LabError;
 use crate::floor::{Board, Floor};
+use crate::heartbeat::Heart;
 use crate::runner::Means;
 use crate::starts::Starts;
 use crate::store::Store;
@@ -40,6 +41,10 @@ pub enum Event<'a> {
 pub struct Progress {
     /// The trial's cell.
     pub cell: Cell,
+    /// Its index in the cell.
+    pub trial: u32,
+    /// Seconds of computing that it took so far.
+    pub seconds: f64,
     /// Its steps so far.
     pub steps: Steps,
     /// Steps trained in this interval.
@@ -126,7 +131,9 @@ pub fn run(
     for record in store.records(&stored, false)? {
         known.entry(record.cell).or_default().push(record);
     }
-    let checkpoints = Checkpoints::beside(store.path());
+    let path = store.path().to_owned();
+    let checkpoints = Checkpoints::beside(&path);
+    let heart = Heart::new();
     let store = Mutex::new(store);
     let starts = Starts::new(bench, &store);
     let go_on = || !stop.load(Ordering::Relaxed);
@@ -152,11 +159,14 @@ pub fn run(
         board: Mutex::new(Board::new(&options.cells)),
         change: Condvar::new(),
         watch,
+        heart: &heart,
     };
-    std::thread::scope(|scope| {
-        for _ in 0..options.threads {
-            scope.spawn(|| floor.work());
-        }
+    heart.beat_while(&path, &floor.stored, options.threads, || {
+        std::thread::scope(|scope| {
+            for _ in 0..options.threads {
+                scope.spawn(|| floor.work());
+            }
+        });
     });
     let saved = floor.close();
     let board = floor.board.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -154,7 +154,10 @@ fn a_store_of_the_first_version_is_brought_up_to_date_and_a_newer_one_refused() 
     let old = rusqlite::Connection::open(&path).unwrap();
     old.execute_batch(include_str!("fixtures/store-1.sql")).unwrap();
     drop(old);
-    // Whoever comes first brings it up to date, be it a reader.
+    // Who only looks at it leaves it as it is.
+    let refused = Store::look_at(&path).unwrap_err();
+    assert!(matches!(refused, StoreError::Older { found: 1, .. }), "{refused}");
+    // Whoever else comes first brings it up to date, be it a reader.
     let store = Store::read(&path).unwrap();
     let study = store.study("old").unwrap();
     assert_eq!(study.facts.goal_errors, [ErrorRate(0.02)]);
@@ -164,6 +167,7 @@ fn a_store_of_the_first_version_is_brought_up_to_date_and_a_newer_one_refused() 
     assert_eq!(records[1].toward(0), (Outcome::Outpaced, Steps(784)));
     assert!(records.iter().all(|record| record.observations[0].exact));
     assert_eq!(store.smoothness("mnist", "simple-cnn").unwrap(), []);
+    assert_eq!(store.heartbeat(&study).unwrap(), None);
     drop(store);
     let newer = rusqlite::Connection::open(&path).unwrap();
     newer.pragma_update(None, "user_version", 99).unwrap();
@@ -182,6 +186,72 @@ fn other_data_under_the_same_name_is_refused_and_another_extent_is_not() {
     let part = study().with_trials(3).unwrap().with_batch_sizes(&[BatchSize(8)]).unwrap();
     let entered = store.enter(&part, "data").unwrap();
     assert_eq!((entered.facts.trials, entered.batch_sizes), (3, vec![BatchSize(8)]));
+}
+
+#[test]
+fn a_store_of_the_second_version_gets_what_it_lacks_and_keeps_what_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.sqlite");
+    let (study, complete) = (study(), record(&study(), 3, Outcome::Complete));
+    let mut store = Store::open(&path).unwrap();
+    let entered = store.enter(&study, "data").unwrap();
+    store.append(&entered, &[ended(&study, &complete, None)]).unwrap();
+    drop(store);
+    let old = rusqlite::Connection::open(&path).unwrap();
+    old.execute_batch("DROP TABLE heartbeat; PRAGMA user_version = 2").unwrap();
+    drop(old);
+    let store = Store::read(&path).unwrap();
+    assert_eq!(store.heartbeat(&entered).unwrap(), None);
+    assert_eq!(store.records(&entered, true).unwrap(), [complete]);
+}
+
+#[test]
+fn an_edition_stands_for_the_records_and_the_extent() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = study();
+    let mut store = Store::open(&folder.path().join("s.sqlite")).unwrap();
+    let entered = store.enter(&study, "data").unwrap();
+    let mut editions = vec![store.edition(&entered).unwrap()];
+    let [failed, complete] =
+        [Outcome::Failed, Outcome::Complete].map(|outcome| record(&study, 3, outcome));
+    store.append(&entered, &[ended(&study, &failed, Some("why"))]).unwrap();
+    editions.push(store.edition(&entered).unwrap());
+    assert_eq!(store.edition(&entered).unwrap(), editions[1]);
+    // It takes the place of the other, id and all.
+    let longer = Record { steps: Steps(17), ..complete };
+    store.append(&entered, &[ended(&study, &longer, None)]).unwrap();
+    editions.push(store.edition(&entered).unwrap());
+    store
+        .keep_smoothness(
+            "a",
+            &SmoothnessRun {
+                dataset: "glyphs-small".to_owned(),
+                model: "mini-cnn".to_owned(),
+                ..watched(0.9, 3)
+            },
+        )
+        .unwrap();
+    editions.push(store.edition(&entered).unwrap());
+    let fewer = store.enter(&study.with_trials(3).unwrap(), "data").unwrap();
+    editions.push(store.edition(&fewer).unwrap());
+    for (index, edition) in editions.iter().enumerate() {
+        assert!(!editions[..index].contains(edition), "{index}");
+    }
+}
+
+#[test]
+fn the_records_of_a_cell_are_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = study();
+    let mut store = Store::open(&folder.path().join("s.sqlite")).unwrap();
+    let entered = store.enter(&study, "data").unwrap();
+    let here = record(&study, 0, Outcome::Complete);
+    let cell = Cell { batch_size: BatchSize(8), ..here.cell };
+    let elsewhere = Record { cell, ..here.clone() };
+    let both = [&here, &elsewhere].map(|it| ended(&study, it, None));
+    store.append(&entered, &both).unwrap();
+    assert_eq!(store.cell_records(&entered, here.cell).unwrap(), [here]);
+    assert_eq!(store.cell_records(&entered, cell).unwrap(), [elsewhere]);
 }
 
 #[test]

@@ -3,8 +3,10 @@
 //! One value, written as CSV beside the page and as a table inside it, so both always hold
 //! the same.
 
+use serde::Serialize;
+
 /// A table.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Data {
     /// The names of its columns.
     pub columns: Vec<&'static str>,

@@ -4,9 +4,10 @@
 
 use crate::data::Data;
 use crate::palette::Colour;
+use serde::Serialize;
 
 /// One or several panels with a title and a legend.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
     /// What the figure shows, in a line.
     pub title: String,
@@ -25,7 +26,7 @@ pub struct Figure {
 }
 
 /// Axes and what is drawn between them.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Panel {
     /// What sets it apart from the other panels of its figure.
     pub title: Option<String>,
@@ -44,7 +45,7 @@ pub struct Panel {
 }
 
 /// An axis.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Axis {
     /// What it measures.
     pub label: String,
@@ -57,7 +58,8 @@ pub struct Axis {
 }
 
 /// How values become distances.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Scale {
     /// Equal distances are equal differences.
     Linear,
@@ -66,7 +68,7 @@ pub enum Scale {
 }
 
 /// A marked value of an axis.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Tick {
     /// Where.
     pub value: f64,
@@ -75,7 +77,7 @@ pub struct Tick {
 }
 
 /// Lines and marks of one colour.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Series {
     /// Of its lines and marks.
     pub colour: Colour,
@@ -88,7 +90,8 @@ pub struct Series {
 }
 
 /// The kind of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Stroke {
     /// Unbroken: data.
     Solid,
@@ -101,7 +104,7 @@ pub enum Stroke {
 }
 
 /// A marked point.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Mark {
     /// Where.
     pub at: (f64, f64),
@@ -114,7 +117,7 @@ pub struct Mark {
 }
 
 /// A band for what has no place in the range; its height says nothing.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Above {
     /// What they have in common: what they are greater than, or why they have no value.
     pub label: String,
@@ -123,7 +126,7 @@ pub struct Above {
 }
 
 /// A value above the range.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AboveMark {
     /// Where on the horizontal axis.
     pub x: f64,
@@ -137,7 +140,7 @@ pub struct AboveMark {
 
 /// An estimate of a value of the horizontal axis. What lies beyond the axis is cut off and
 /// ends in an arrow.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Span {
     /// The colour of its line and mark.
     pub colour: Colour,
@@ -154,7 +157,8 @@ pub struct Span {
 }
 
 /// The shape of a mark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Shape {
     /// ●
     Circle,
@@ -186,7 +190,7 @@ impl Shape {
 }
 
 /// Legend entries that belong together.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LegendGroup {
     /// What they have in common, if it needs saying.
     pub title: Option<String>,
@@ -195,7 +199,7 @@ pub struct LegendGroup {
 }
 
 /// What a line or a mark means.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LegendEntry {
     /// The colour of line and mark.
     pub colour: Colour,

@@ -61,6 +61,22 @@ pub fn write_report(
         files.push((format!("{name}.png"), png(figure)));
         files.push((format!("{name}.csv"), figure.data.csv().into_bytes()));
     }
+    files.extend(tables_of(answer));
+    let tables: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+    let page = page(answer, &exhibits, &tables);
+    files.insert(0, ("index.html".to_owned(), page.into_bytes()));
+    make_folder(folder)?;
+    let written = files.into_iter().map(|(name, bytes)| {
+        let path = folder.join(name);
+        replace(&path, |file| file.write_all(&bytes))?;
+        Ok(path)
+    });
+    written.collect()
+}
+
+/// The tables of a report and `answer.json`, each with the name of its file.
+pub fn tables_of(answer: &Answer) -> Vec<(String, Vec<u8>)> {
+    let mut files = Vec::new();
     for study in &answer.studies {
         let goals = study.goals.iter().flat_map(|goal| &goal.cells);
         let summaries: Vec<CellSummary> = goals.map(|cell| cell.summary.clone()).collect();
@@ -78,16 +94,7 @@ pub fn write_report(
     let mut json = serde_json::to_vec_pretty(answer).expect("an answer has text for keys");
     json.push(b'\n');
     files.push(("answer.json".to_owned(), json));
-    let tables: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
-    let page = page(answer, &exhibits, &tables);
-    files.insert(0, ("index.html".to_owned(), page.into_bytes()));
-    make_folder(folder)?;
-    let written = files.into_iter().map(|(name, bytes)| {
-        let path = folder.join(name);
-        replace(&path, |file| file.write_all(&bytes))?;
-        Ok(path)
-    });
-    written.collect()
+    files
 }
 
 /// Makes a folder, if it is missing.

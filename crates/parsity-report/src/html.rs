@@ -57,6 +57,11 @@ impl Html {
         self.0 += markup;
     }
 
+    /// What was written, as a part of some document.
+    pub(crate) fn fragment(self) -> String {
+        self.0
+    }
+
     /// The document, with its type in front.
     pub fn finish(self) -> String {
         format!("<!DOCTYPE html>\n{}", self.0)

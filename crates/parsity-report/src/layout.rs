@@ -44,7 +44,7 @@ pub(crate) fn lay_out(figure: &Figure) -> Scene {
     let mut sheet = Sheet { items: Vec::new() };
     sheet.fill(&[], PAPER);
     let (width, height) = match &figure.panels[..] {
-        [panel] => {
+        [panel] if grid::leaves_room(figure) => {
             let header = sheet.draw_header(figure, WIDTH);
             let frame = grid::alone(figure, panel, header);
             sheet.draw_panel(panel, frame, &grid::ALL_LABELS, 1.0);

@@ -16,9 +16,11 @@ use crate::html::Html;
 use crate::palette::{Colour, on_dark, sparsity_colour};
 use parsity_analysis::Answer;
 use parsity_study::Sparsity;
-use std::collections::BTreeSet;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
 
-const STYLE: &str = include_str!("page/style.css");
+/// The style of the page, for screens and paper.
+pub const STYLE: &str = include_str!("page/style.css");
 
 /// The parts of the page: their anchors and headings.
 const PARTS: [(&str, &str); 6] = [
@@ -43,7 +45,7 @@ pub fn page(answer: &Answer, exhibits: &[Exhibit], files: &[&str]) -> String {
             html.open("meta", &[("name", "viewport"), ("content", viewport)]);
             html.open("meta", &[("name", "color-scheme"), ("content", "light dark")]);
             html.leaf("title", &[], &format!("{names} · Parsity report"));
-            let colours = dark_colours(answer, &drawn);
+            let colours = dark_rules(&dark_colours(answer, &drawn));
             html.element("style", &[], |html| html.markup(&format!("{STYLE}{colours}")));
         });
         html.element("body", &[], |html| {
@@ -89,9 +91,37 @@ fn part(html: &mut Html, index: usize, inside: impl FnOnce(&mut Html)) {
     });
 }
 
-/// The rules that give figures other colours on a dark screen. Their files and prints keep
-/// the colours of paper.
-fn dark_colours(answer: &Answer, drawn: &[String]) -> String {
+/// A part of the page.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Part {
+    /// Its anchor.
+    pub anchor: &'static str,
+    /// Its heading.
+    pub heading: &'static str,
+    /// What stands under the heading, as HTML in which all text is escaped.
+    pub html: String,
+}
+
+/// The parts of the page that are text and tables, for a page that draws its figures itself.
+pub fn parts(answer: &Answer, files: &[&str]) -> Vec<Part> {
+    let write = |index: usize, write: &dyn Fn(&mut Html)| {
+        let (anchor, heading) = PARTS[index];
+        let mut html = Html::default();
+        write(&mut html);
+        Part { anchor, heading, html: html.fragment() }
+    };
+    vec![
+        write(0, &|html| opening::write(html, answer)),
+        write(1, &|html| claims::write(html, answer)),
+        write(3, &|html| steps::write(html, answer)),
+        write(4, &|html| findings::write(html, answer)),
+        write(5, &|html| method::write(html, answer, files)),
+    ]
+}
+
+/// What stands on a dark screen for each colour of the sparsities of `answer` and of figures
+/// that were drawn. Their files and prints keep the colours of paper.
+pub fn dark_colours(answer: &Answer, drawn: &[String]) -> BTreeMap<String, String> {
     let curves = answer.studies.iter().flat_map(|study| &study.goals);
     let curves = curves.flat_map(|goal| &goal.curves.curves);
     let mut colours: BTreeSet<String> =
@@ -100,11 +130,16 @@ fn dark_colours(answer: &Answer, drawn: &[String]) -> String {
         let quoted = figure.split("=\"#").skip(1).filter_map(|rest| rest.get(..6));
         colours.extend(quoted.map(|digits| format!("#{digits}")));
     }
-    let rules = colours.iter().filter_map(|colour| {
-        let dark = on_dark(Colour::parse(colour)?);
-        Some(format!(
+    let dark = |colour: String| Some((on_dark(Colour::parse(&colour)?).to_string(), colour));
+    colours.into_iter().filter_map(dark).map(|(dark, colour)| (colour, dark)).collect()
+}
+
+/// The rules that give figures those colours.
+fn dark_rules(colours: &BTreeMap<String, String>) -> String {
+    let rules = colours.iter().map(|(colour, dark)| {
+        format!(
             "svg [fill=\"{colour}\"]{{fill:{dark}}}svg [stroke=\"{colour}\"]{{stroke:{dark}}}\n"
-        ))
+        )
     });
     let rules: String = rules.collect();
     format!("@media screen and (prefers-color-scheme: dark){{\n{rules}}}\n")

@@ -6,6 +6,7 @@
 
 use crate::figure::Shape;
 use parsity_study::{Outcome, Sparsity};
+use serde::{Serialize, Serializer};
 use std::fmt;
 
 /// A colour: red, green, blue.
@@ -143,6 +144,12 @@ impl Colour {
 impl fmt::Display for Colour {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
+    }
+}
+
+impl Serialize for Colour {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -11,6 +11,7 @@ mod words;
 
 pub mod builtin;
 pub mod error;
+pub mod evidence;
 pub mod facts;
 pub mod file;
 pub mod model;
@@ -30,6 +31,7 @@ pub mod workload;
 pub use builtin::BuiltIn;
 pub use checks::{CheckEvery, CheckKeys, CheckRange};
 pub use error::{Place, Problem, StudyError, nearest};
+pub use evidence::{Evidence, StudyRecords};
 pub use facts::StudyFacts;
 pub use file::{StudyFile, schema};
 pub use model::{Kind, Layer, ModelFile, Padding};

@@ -1,8 +1,10 @@
 //! The command line as typed.
 
+mod serve;
 mod training;
 mod values;
 
+pub(crate) use serve::{Serve, WindowPlace};
 pub(crate) use training::{
     Bench, Kind, OrderArgument, Prune, ReductionArgument, Setup, Smoothness, Train,
 };
@@ -44,7 +46,8 @@ pub(crate) enum Command {
     Plan(Plan),
     /// Carry out a study; run again to continue where it stopped
     #[command(after_help = "Examples:\n  parsity run glyphs-momentum\n  \
-                            parsity run mnist-momentum --trials 4 --batch-sizes 64,256 --sparsities 0,0.9\n\n\
+                            parsity run mnist-momentum --trials 4 --batch-sizes 64,256 --sparsities 0,0.9\n  \
+                            parsity run mnist-momentum --serve     and watch it in the browser\n\n\
                             Ctrl-C stops cleanly. Finished trials are kept and never repeated; those under way\n\
                             are saved every minute and go on where they stood, even after a kill.")]
     Run(Run),
@@ -61,6 +64,14 @@ pub(crate) enum Command {
                             parsity export mnist-sgd mnist-momentum --format parquet --out raw\n\n\
                             The columns are in docs/export.md. Nothing is derived or rounded.")]
     Export(Export),
+    /// Watch studies in the browser while they run: heat map, curves, search, findings
+    #[command(after_help = "Examples:\n  parsity serve\n  \
+                            parsity serve --store mnist.sqlite --port 9000\n  \
+                            parsity run mnist-momentum --serve     both at once\n\n\
+                            The store is only read. From another machine, a tunnel is safest:\n  \
+                            ssh -L 8347:127.0.0.1:8347 THIS-MACHINE\n\
+                            docs/dashboard.md describes the page, and its API for notebooks.")]
+    Serve(Serve),
     /// Say how many workers pay on a given network, by a study that was measured
     #[command(
         after_help = "Examples:\n  parsity forecast quickstart --store parsity-quickstart/parsity.sqlite\n  \
@@ -203,6 +214,11 @@ pub(crate) struct Run {
     /// How often a trial under way is saved
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
     pub(crate) save_every: f64,
+    /// Show it in the browser while it runs, as `parsity serve` does
+    #[arg(long)]
+    pub(crate) serve: bool,
+    #[command(flatten)]
+    pub(crate) window: WindowPlace,
 }
 
 #[derive(Debug, Args)]

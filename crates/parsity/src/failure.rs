@@ -5,6 +5,7 @@
 use anstyle::{AnsiColor, Style};
 use parsity_data::DataError;
 use parsity_lab::{LabError, StoreError};
+use parsity_serve::ServeError;
 use std::process::ExitCode;
 
 /// How a command that could do its work ended.
@@ -98,6 +99,9 @@ fn is_request(error: &anyhow::Error) -> bool {
     }
     if let Some(error) = error.downcast_ref::<DataError>() {
         return data(error);
+    }
+    if let Some(error) = error.downcast_ref::<ServeError>() {
+        return matches!(error, ServeError::PortInUse { .. } | ServeError::CannotBind { .. });
     }
     error.downcast_ref::<parsity_study::StudyError>().is_some()
         || error.downcast_ref::<WrongRequest>().is_some()

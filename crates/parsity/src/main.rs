@@ -34,6 +34,7 @@ fn carry_out(command: Command) -> anyhow::Result<failure::End> {
         Command::Status(arguments) => commands::status::status(&arguments),
         Command::Report(arguments) => commands::report::report(&arguments),
         Command::Export(arguments) => commands::export::export(&arguments),
+        Command::Serve(arguments) => commands::serve::serve(&arguments),
         Command::Forecast(arguments) => commands::forecast::forecast(&arguments),
         Command::Train(arguments) => commands::train::train(&arguments),
         Command::Prune(arguments) => commands::prune::prune(&arguments),

@@ -2,8 +2,10 @@
 
 use crate::words::{duration, grouped};
 use indicatif::{ProgressBar, ProgressStyle};
+use parsity_analysis::{CellTime, seconds_left};
 use parsity_lab::Event;
-use parsity_study::{Outcome, Study};
+use parsity_study::{Cell, Outcome, Study};
+use std::collections::HashMap;
 use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -24,15 +26,48 @@ struct State {
     cells_done: usize,
     trials: u64,
     trials_done: u64,
-    /// Trials that were done before this run.
-    before: u64,
     steps: u64,
+    left: TimeLeft,
     where_we_are: String,
 }
 
+/// How long the run still takes, worked out now and then.
+struct TimeLeft {
+    threads: usize,
+    times: Vec<CellTime>,
+    /// Seconds of computing of trials under way.
+    running: HashMap<(Cell, u32), f64>,
+    told: Option<f64>,
+    at: Instant,
+}
+
+impl TimeLeft {
+    /// How often it is worked out.
+    const EVERY: Duration = Duration::from_millis(500);
+
+    fn now(&mut self) -> Option<f64> {
+        if self.at.elapsed() >= Self::EVERY {
+            let mut times = self.times.clone();
+            for time in &mut times {
+                let ours = self.running.iter().filter(|((cell, _), _)| *cell == time.cell);
+                time.seconds += ours.map(|(_, seconds)| seconds).sum::<f64>();
+            }
+            let total: Option<f64> = seconds_left(&times).into_iter().sum();
+            self.told = total.map(|seconds| seconds / self.threads as f64);
+            self.at = Instant::now();
+        }
+        self.told
+    }
+
+    fn time(&mut self, cell: Cell) -> Option<&mut CellTime> {
+        self.times.iter_mut().find(|it| it.cell == cell)
+    }
+}
+
 impl Progress {
-    /// For a run of `study`, of whose trials `before` are done.
-    pub(crate) fn new(study: &Study, before: u64) -> Self {
+    /// For a run of `study` on so many threads, of whose trials `before` are done and took
+    /// `times`.
+    pub(crate) fn new(study: &Study, threads: usize, before: u64, times: Vec<CellTime>) -> Self {
         let cells = study.cells().count();
         let trials = cells as u64 * u64::from(study.trials());
         let bar = std::io::stderr().is_terminal().then(|| {
@@ -51,8 +86,8 @@ impl Progress {
             cells_done: 0,
             trials,
             trials_done: before,
-            before,
             steps: 0,
+            left: TimeLeft { threads, times, running: HashMap::new(), told: None, at: now },
             where_we_are: String::new(),
         };
         if let Some(bar) = &bar {
@@ -67,6 +102,7 @@ impl Progress {
         match event {
             Event::Interval(progress) => {
                 state.steps += progress.trained;
+                state.left.running.insert((progress.cell, progress.trial), progress.seconds);
                 let best = progress.best.map_or("none yet".to_owned(), |best| grouped(best.0));
                 state.where_we_are = format!(
                     "B = {}, {} sparse, step {}, best {best}",
@@ -78,6 +114,10 @@ impl Progress {
             }
             Event::Trial { record, message } => {
                 state.trials_done += 1;
+                state.left.running.remove(&(record.cell, record.trial));
+                if let Some(time) = state.left.time(record.cell) {
+                    time.seconds += record.seconds;
+                }
                 if record.outcome == Outcome::Failed {
                     let why = message.unwrap_or("no reason given");
                     self.say(&format!(
@@ -88,6 +128,9 @@ impl Progress {
             }
             Event::Cell { cell, steps_to_result } => {
                 state.cells_done += 1;
+                if let Some(time) = state.left.time(cell) {
+                    time.decided = true;
+                }
                 let answers = steps_to_result.iter().map(|steps| match steps {
                     Some(steps) => format!("{} steps", grouped(steps.0)),
                     None => "the goal was not reached".to_owned(),
@@ -124,9 +167,7 @@ impl Progress {
         if elapsed > 1.0 {
             line += &format!(", {} steps/s", grouped((state.steps as f64 / elapsed) as u64));
         }
-        let ended = state.trials_done - state.before;
-        if ended > 0 && elapsed > 1.0 {
-            let left = (state.trials - state.trials_done) as f64 * elapsed / ended as f64;
+        if let Some(left) = state.left.now() {
             line += &format!(", about {} left", duration(left));
         }
         match &self.bar {

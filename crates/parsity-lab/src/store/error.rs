@@ -20,6 +20,12 @@ pub enum StoreError {
          use that version, or another store", path.display()
     )]
     Newer { path: PathBuf, found: i64, known: i64 },
+    /// Written by an older Parsity, and nobody may change it now.
+    #[error(
+        "{} was written by an older Parsity (its format is {found}, this one reads {known}); \
+         `parsity status --store {}` brings it up to date", path.display(), path.display()
+    )]
+    Older { path: PathBuf, found: i64, known: i64 },
     /// Another run is at work.
     #[error(
         "another run is writing to {}; wait for it, stop it, or give this run a store of its own \

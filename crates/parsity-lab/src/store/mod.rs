@@ -3,12 +3,16 @@
 //! A record is written in one transaction when its trial ends, and is then safe from
 //! any kill. Readers never block the writer.
 
+mod edition;
 mod error;
+mod heartbeat;
 mod lock;
 mod records;
 mod smoothness;
 
+pub use edition::Edition;
 pub use error::StoreError;
+pub(crate) use heartbeat::Pulse;
 pub use lock::Lock;
 pub use records::Ended;
 
@@ -22,7 +26,7 @@ use std::time::Duration;
 /// Marks a SQLite file as a store: "Prst".
 const APPLICATION: i64 = 0x5072_7374;
 /// The version of the schema that this program writes.
-const SCHEMA: i64 = 2;
+const SCHEMA: i64 = 3;
 /// How long to wait for another process that is writing.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -76,7 +80,7 @@ impl Store {
         match store.version()? {
             0 => store.set_up()?,
             SCHEMA => {}
-            _ => store.migrate()?,
+            found => store.migrate(found)?,
         }
         let sql = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;";
         store.connection.execute_batch(sql).map_err(failed("opening", path))?;
@@ -89,8 +93,21 @@ impl Store {
         Ok(Store { path: path.to_owned(), connection })
     }
 
-    /// Opens the store at `path` for reading only.
+    /// Opens the store at `path` for reading only. One that an older Parsity wrote is brought up
+    /// to date first.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
+        match Store::look_at(path) {
+            Err(StoreError::Older { .. }) => {
+                Store::open(path)?;
+                Store::look_at(path)
+            }
+            found => found,
+        }
+    }
+
+    /// Opens the store at `path` for reading only, and changes nothing even if an older Parsity
+    /// wrote it.
+    pub fn look_at(path: &Path) -> Result<Self, StoreError> {
         if !path.is_file() {
             return Err(StoreError::Missing { path: path.to_owned() });
         }
@@ -113,11 +130,7 @@ impl Store {
         match version {
             SCHEMA => Ok(store),
             0 => Err(StoreError::NotAStore { path: path.to_owned() }),
-            _ => {
-                drop(store);
-                Store::open(path)?;
-                Ok(connect(path, OpenFlags::empty())?.0)
-            }
+            found => Err(StoreError::Older { path: path.to_owned(), found, known: SCHEMA }),
         }
     }
 
@@ -165,11 +178,14 @@ impl Store {
         set_up(&mut self.connection).map_err(failed("setting up", &self.path))
     }
 
-    /// Brings a store of the first version up to date, all or nothing.
-    fn migrate(&mut self) -> Result<(), StoreError> {
+    /// Brings a store of version `found` up to date, all or nothing.
+    fn migrate(&mut self, found: i64) -> Result<(), StoreError> {
+        let steps = [(1, include_str!("from-1.sql")), (2, include_str!("from-2.sql"))];
         let migrate = |connection: &mut Connection| -> rusqlite::Result<()> {
             let transaction = connection.transaction()?;
-            transaction.execute_batch(include_str!("from-1.sql"))?;
+            for (_, step) in steps.iter().filter(|(from, _)| *from >= found) {
+                transaction.execute_batch(step)?;
+            }
             transaction.pragma_update(None, "user_version", SCHEMA)?;
             transaction.commit()
         };

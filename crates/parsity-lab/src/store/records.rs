@@ -35,11 +35,29 @@ impl Store {
 
     /// All records of `study`, by cell and trial; with their observations if asked for.
     pub fn records(&self, study: &StoredStudy, observed: bool) -> Result<Vec<Record>, StoreError> {
-        let sql =
+        self.select(study, "study = ?", [study.id], observed)
+    }
+
+    /// All records of a cell of `study`, by trial, with their observations.
+    pub fn cell_records(&self, study: &StoredStudy, cell: Cell) -> Result<Vec<Record>, StoreError> {
+        let which = "study = ? AND batch_size = ? AND sparsity = ?";
+        let cell = params![study.id, cell.batch_size.0, cell.sparsity.share()];
+        self.select(study, which, cell, true)
+    }
+
+    fn select(
+        &self,
+        study: &StoredStudy,
+        which: &str,
+        parameters: impl rusqlite::Params,
+        observed: bool,
+    ) -> Result<Vec<Record>, StoreError> {
+        let sql = format!(
             "SELECT batch_size, sparsity, trial, learning_rate, momentum, decay_steps, end_factor,
-                       protocol, outcome, steps, reached, evaluated, seconds, weights, id
-                   FROM trial WHERE study = ? ORDER BY batch_size, sparsity, trial";
-        let rows = self.rows(sql, [study.id], |row| {
+                 protocol, outcome, steps, reached, evaluated, seconds, weights, id
+             FROM trial WHERE {which} ORDER BY batch_size, sparsity, trial"
+        );
+        let rows = self.rows(&sql, parameters, |row| {
             let steps = |index| row.get::<_, i64>(index).map(|steps| Steps(steps as u64));
             let record = Record {
                 cell: Cell { batch_size: BatchSize(row.get(0)?), sparsity: Sparsity::DENSE },

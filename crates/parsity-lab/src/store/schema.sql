@@ -75,3 +75,11 @@ CREATE TABLE smoothness (
     finished_at    TEXT    NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ', 'now')),
     PRIMARY KEY (dataset, model, optimizer, metaparameters, batch_size, sparsity, seed)
 ) STRICT;
+
+-- What the last run of a study does right now, or did when it ended; written about once a second,
+-- and never needed for a result.
+CREATE TABLE heartbeat (
+    study INTEGER PRIMARY KEY REFERENCES study,
+    at    REAL    NOT NULL,  -- seconds since 1970
+    state TEXT    NOT NULL   -- what is trained, and how fast, as JSON
+) STRICT;

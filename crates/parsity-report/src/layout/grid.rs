@@ -42,6 +42,11 @@ pub(super) struct Allotment {
     pub(super) mark_size: f64,
 }
 
+/// Whether a legend beside a single panel leaves most of the page to it.
+pub(super) fn leaves_room(figure: &Figure) -> bool {
+    width_aside(&figure.legend) < WIDTH / 3.0
+}
+
 /// The space that header, labels and legend leave to a single panel.
 pub(super) fn alone(figure: &Figure, panel: &Panel, header: f64) -> Frame {
     let legend = width_aside(&figure.legend);

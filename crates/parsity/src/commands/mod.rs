@@ -9,6 +9,7 @@ pub(crate) mod prune;
 pub(crate) mod quickstart;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod setup;
 pub(crate) mod smoothness;
 pub(crate) mod status;

@@ -4,10 +4,10 @@ use super::{print, print_json};
 use crate::arguments::Report;
 use crate::failure::End;
 use crate::words::things;
-use parsity_analysis::{Answer, CellSummary, StudyRecords, summarize};
-use parsity_lab::{Store, StoreError, StoredStudy, count_survivors, find_study};
+use parsity_analysis::{Answer, CellSummary, summarize};
+use parsity_lab::{Store, StoreError, StoredStudy, find_study, gather};
 use parsity_report::{opening, write_report};
-use parsity_study::SmoothnessRun;
+use parsity_study::Evidence;
 use std::path::{Path, PathBuf};
 
 pub(crate) fn report(arguments: &Report) -> anyhow::Result<End> {
@@ -70,21 +70,9 @@ pub(crate) fn find_all(store: &Store, names: &[String]) -> anyhow::Result<Vec<St
 
 /// Writes the report of studies.
 pub(crate) fn write(store: &Store, studies: &[StoredStudy], out: &Path) -> anyhow::Result<Written> {
-    let (mut all, mut survivors) = (Vec::new(), Vec::new());
-    for study in studies {
-        survivors.extend(count_survivors(store, study)?);
-        let records = store.records(study, false)?;
-        all.push(StudyRecords { facts: study.facts.clone(), cells: study.cells(), records });
-    }
-    let mut watched: Vec<SmoothnessRun> = Vec::new();
-    for facts in studies.iter().map(|study| &study.facts) {
-        let known = |run: &SmoothnessRun| run.dataset == facts.dataset && run.model == facts.model;
-        if !watched.iter().any(known) {
-            watched.extend(store.smoothness(&facts.dataset, &facts.model)?);
-        }
-    }
-    let answer = Answer::of(&all, &watched);
-    let files = write_report(out, &answer, &all, &watched, &survivors)?;
+    let Evidence { studies, smoothness, survivors } = gather(store, studies)?;
+    let answer = Answer::of(&studies, &smoothness);
+    let files = write_report(out, &answer, &studies, &smoothness, &survivors)?;
     Ok(Written { answer, files })
 }
 

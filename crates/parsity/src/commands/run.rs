@@ -1,6 +1,6 @@
 //! `parsity run`: carries out a study.
 
-use super::{plan::restricted, print, smoothness::watch_all, threads};
+use super::{plan::restricted, print, serve, smoothness::watch_all, threads};
 use crate::arguments::Run;
 use crate::commands::report::summaries;
 use crate::failure::End;
@@ -8,7 +8,7 @@ use crate::interrupt;
 use crate::progress::Progress;
 use crate::words::count;
 use anstream::eprintln;
-use parsity_analysis::tightest;
+use parsity_analysis::{cell_times, summarize, tightest};
 use parsity_data::Cache;
 use parsity_engine::Team;
 use parsity_lab::{Bench, Lock, Options, Question, Store, Summary};
@@ -27,7 +27,17 @@ pub(crate) fn run(arguments: &Run) -> anyhow::Result<End> {
         save_every: Duration::from_secs_f64(arguments.save_every),
         ..Options::new(&question.study, threads(arguments.threads))
     };
+    let window = match arguments.serve {
+        true => Some(serve::open(&arguments.window, path)?),
+        false => None,
+    };
+    if let Some(window) = &window {
+        eprintln!("watch it in a browser: {}", window.url());
+    }
     let summary = carry_out(&question, path, &options)?;
+    if let Some(window) = window {
+        window.close();
+    }
     let (name, store) = (question.study.name(), path.display());
     show(name, path)?;
     print(format!(
@@ -51,13 +61,15 @@ pub(crate) fn carry_out(
     let _lock = Lock::take(path)?;
     let mut store = Store::open(path)?;
     let stored = store.enter(study, &bench.fingerprint)?;
-    let known = summaries(&store, &stored)?;
+    let records = store.records(&stored, false)?;
+    let known = summarize(&stored.facts, &stored.cells(), &records);
+    let times = cell_times(&stored.facts, &stored.cells(), &records);
     let done = tightest(&known).iter().map(|cell| u64::from(cell.done())).sum();
     let trials = study.cells().count() as u64 * u64::from(study.trials());
     if done > 0 {
         eprintln!("{done} of {trials} trials were done before and are kept");
     }
-    let progress = Progress::new(study, done);
+    let progress = Progress::new(study, options.threads, done, times);
     let watch = |event: parsity_lab::Event<'_>| progress.watch(event);
     let summary = parsity_lab::run(study, &bench, &mut store, options, stop, &watch);
     progress.finish();

@@ -7,6 +7,7 @@ mod export;
 mod kills;
 mod lab;
 mod messages;
+mod serve;
 mod smoothness;
 mod studies;
 mod training;
