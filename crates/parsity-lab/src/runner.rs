@@ -1,12 +1,11 @@
 //! A trial on its way: started or taken up again, trained from goal check to goal check,
 //! laid down when there is no room for it.
 
-use crate::checkpoint::{Checkpoint, Checkpoints, Progress, digest_of};
+use crate::checkpoint::{Checkpoint, Progress, digest_of};
 use crate::error::LabError;
 use crate::goal_check::GoalCheck;
-use crate::starts::Starts;
 use parsity_engine::{Session, Team};
-use parsity_study::{Observation, Outcome, Protocol, Record, Steps, Trial};
+use parsity_study::{Observation, Outcome, Protocol, Record, Steps, Trial, TrialId};
 use std::time::{Duration, Instant};
 
 /// A trial in a race.
@@ -18,10 +17,12 @@ pub(crate) struct Runner {
     pub(crate) work: Work,
     /// `None` before it starts, and while it waits on disk.
     awake: Option<Awake>,
+    /// The group of ranks that it is awake on, if not here.
+    pub(crate) home: Option<usize>,
     /// SHA-256 of its weights when it was laid down.
-    digest: Option<String>,
+    pub(crate) digest: Option<String>,
     /// Whether a checkpoint may tell more about it than it knows.
-    unread: bool,
+    pub(crate) unread: bool,
     /// The steps at which its checkpoint stands.
     saved: Steps,
     /// When it was saved, or began.
@@ -53,11 +54,28 @@ pub(crate) enum Interval {
     Ended(Outcome),
 }
 
+/// Where a trial's start comes from, and where its checkpoints are: files beside the store, or
+/// rank 0, which has them.
+pub(crate) trait Shelf: Sync {
+    /// The session of `trial`, at step 0; `None` if `go_on` said no on the way.
+    fn session(
+        &self,
+        trial: &Trial,
+        team: &mut Team,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Option<Session>, LabError>;
+
+    /// The checkpoint of a trial, if there is one that is whole.
+    fn load(&self, trial: TrialId) -> Option<Checkpoint>;
+
+    /// Keeps the checkpoint of a trial, instead of an older one.
+    fn save(&self, trial: TrialId, checkpoint: &Checkpoint) -> Result<(), LabError>;
+}
+
 /// What a trial needs to be trained.
 pub(crate) struct Means<'a> {
-    pub(crate) starts: &'a Starts<'a>,
+    pub(crate) shelf: &'a dyn Shelf,
     pub(crate) validation: &'a [u32],
-    pub(crate) checkpoints: &'a Checkpoints,
     /// How often a trial is saved.
     pub(crate) save_every: Duration,
     /// Whether goal checks end when their verdict is certain.
@@ -73,6 +91,7 @@ impl Runner {
             progress: Progress::default(),
             work: Work::default(),
             awake: None,
+            home: None,
             digest: None,
             unread: true,
             saved: Steps(0),
@@ -116,18 +135,18 @@ impl Runner {
         });
         self.progress.seconds += begin.elapsed().as_secs_f64();
         if interval.is_none() {
-            self.save(means.checkpoints)?;
+            self.save(means.shelf)?;
         }
         Ok(interval)
     }
 
     /// Starts it, or takes it up where its checkpoint stands; false if stopped on the way.
     fn wake(&mut self, means: &Means<'_>, team: &mut Team) -> Result<bool, LabError> {
-        let Some(session) = means.starts.session(&self.trial, team, means.go_on)? else {
+        let Some(session) = means.shelf.session(&self.trial, team, means.go_on)? else {
             return Ok(false);
         };
         let awake = self.awake.insert(Awake { session, check: GoalCheck::new(means.validation) });
-        let Some(kept) = means.checkpoints.load(self.trial.id()) else {
+        let Some(kept) = means.shelf.load(self.trial.id()) else {
             // Whatever it had been, it begins again.
             (self.progress, self.saved) = (Progress::default(), Steps(0));
             return Ok(true);
@@ -196,11 +215,11 @@ impl Runner {
         if self.since.elapsed() < means.save_every {
             return Ok(());
         }
-        self.save(means.checkpoints)
+        self.save(means.shelf)
     }
 
     /// Saves it, unless its checkpoint tells all.
-    pub(crate) fn save(&mut self, checkpoints: &Checkpoints) -> Result<(), LabError> {
+    pub(crate) fn save(&mut self, shelf: &dyn Shelf) -> Result<(), LabError> {
         self.since = Instant::now();
         let Some(Awake { session, check }) = &self.awake else { return Ok(()) };
         if self.saved == self.progress.steps {
@@ -209,18 +228,19 @@ impl Runner {
         self.saved = self.progress.steps;
         let (weights, velocity) = (session.weights().to_vec(), session.velocity().to_vec());
         let (progress, check) = (self.progress.clone(), check.clone());
-        checkpoints.save(self.trial.id(), &Checkpoint { progress, weights, velocity, check })
+        shelf.save(self.trial.id(), &Checkpoint { progress, weights, velocity, check })
     }
 
     /// Saves it and gives its memory back.
-    pub(crate) fn park(&mut self, checkpoints: &Checkpoints) -> Result<(), LabError> {
-        self.save(checkpoints)?;
+    pub(crate) fn park(&mut self, shelf: &dyn Shelf) -> Result<(), LabError> {
+        self.save(shelf)?;
         self.digest = self.digest();
         self.awake = None;
         Ok(())
     }
 
-    fn digest(&self) -> Option<String> {
+    /// SHA-256 of its weights, if it ever started.
+    pub(crate) fn digest(&self) -> Option<String> {
         let awake = self.awake.as_ref();
         awake.map(|awake| digest_of(awake.session.weights())).or_else(|| self.digest.clone())
     }

@@ -44,7 +44,9 @@ pub(crate) enum Command {
     Plan(Plan),
     /// Carry out a study; run again to continue where it stopped
     #[command(after_help = "Examples:\n  parsity run glyphs-momentum\n  \
-                            parsity run mnist-momentum --trials 4 --batch-sizes 64,256 --sparsities 0,0.9\n\n\
+                            parsity run mnist-momentum --trials 4 --batch-sizes 64,256 --sparsities 0,0.9\n  \
+                            mpirun -n 8 parsity run mnist-momentum --threads 1\n  \
+                            mpirun -n 8 parsity run cifar10-momentum --ranks-per-trial 4 --threads 1\n\n\
                             Ctrl-C stops cleanly. Finished trials are kept and never repeated; those under way\n\
                             are saved every minute and go on where they stood, even after a kill.")]
     Run(Run),
@@ -104,7 +106,6 @@ impl Command {
     pub(crate) fn needs_one_process(&self) -> Option<&'static str> {
         match self {
             Command::Quickstart(_) => Some("quickstart"),
-            Command::Run(_) => Some("run"),
             Command::Report(_) => Some("report"),
             Command::Prune(_) => Some("prune"),
             Command::Bench(_) => Some("bench"),
@@ -183,14 +184,18 @@ pub(crate) struct Run {
     pub(crate) extent: Extent,
     #[command(flatten)]
     pub(crate) store: StoreFile,
-    /// Trials that are trained at the same time [default: all cores]
+    /// Trials that are trained at the same time, on each rank [default: all cores]
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) threads: Option<usize>,
+    /// Under mpirun or srun: ranks that train one trial together, data parallel; else each
+    /// trains trials of its own
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = positive)]
+    pub(crate) ranks_per_trial: usize,
     /// Train every trial to its own end and validate on all images at every goal check, as
     /// published: the same table for much more work, and every point of the search
     #[arg(long)]
     pub(crate) exhaustive: bool,
-    /// Memory for trials that wait, in MB; the others wait on disk
+    /// Memory for trials that wait on each rank, in MB; the others wait on disk
     #[arg(long, value_name = "MB", default_value_t = 2048)]
     pub(crate) memory: usize,
     /// How often a trial under way is saved
