@@ -1,6 +1,7 @@
 //! The files of a report, written so that a reader never finds half of one.
 
 use crate::exhibits::{Exhibit, exhibits, file_name};
+use crate::figure::Figure;
 use crate::page::page;
 use crate::png::png;
 use crate::svg::svg;
@@ -56,9 +57,7 @@ pub fn write_report(
     let exhibits = exhibits(answer, studies, smoothness);
     let mut files = Vec::new();
     for Exhibit { name, figure, .. } in &exhibits {
-        files.push((format!("{name}.svg"), svg(figure).into_bytes()));
-        files.push((format!("{name}.png"), png(figure)));
-        files.push((format!("{name}.csv"), figure.data.csv().into_bytes()));
+        files.extend(figure_files(name, figure));
     }
     for study in &answer.studies {
         let goals = study.goals.iter().flat_map(|goal| &goal.cells);
@@ -80,6 +79,27 @@ pub fn write_report(
     let tables: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
     let page = page(answer, &exhibits, &tables);
     files.insert(0, ("index.html".to_owned(), page.into_bytes()));
+    write_all(folder, files)
+}
+
+/// Writes a figure into `folder` as SVG, PNG and CSV of that name, and returns the paths.
+pub fn write_figure(
+    folder: &Path,
+    name: &str,
+    figure: &Figure,
+) -> Result<Vec<PathBuf>, ReportError> {
+    write_all(folder, figure_files(name, figure).into())
+}
+
+fn figure_files(name: &str, figure: &Figure) -> [(String, Vec<u8>); 3] {
+    [
+        (format!("{name}.svg"), svg(figure).into_bytes()),
+        (format!("{name}.png"), png(figure)),
+        (format!("{name}.csv"), figure.data.csv().into_bytes()),
+    ]
+}
+
+fn write_all(folder: &Path, files: Vec<(String, Vec<u8>)>) -> Result<Vec<PathBuf>, ReportError> {
     fs::create_dir_all(folder)
         .map_err(|source| ReportError::Folder { path: folder.to_owned(), source })?;
     let written = files.into_iter().map(|(name, bytes)| {

@@ -9,6 +9,7 @@ pub mod exhibits;
 pub mod facts;
 pub mod figure;
 pub mod files;
+pub mod forecast;
 pub mod html;
 pub mod numerals;
 pub mod optima;
@@ -32,7 +33,8 @@ mod typeface;
 
 pub use exhibits::{Exhibit, exhibits};
 pub use figure::Figure;
-pub use files::{ReportError, write_report};
+pub use files::{ReportError, write_figure, write_report};
+pub use forecast::draw_forecast;
 pub use page::page;
 pub use scaling::draw_scaling;
 pub use table::{ruled_table, steps_csv, steps_list, steps_matrix};

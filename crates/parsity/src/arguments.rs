@@ -60,7 +60,8 @@ pub(crate) enum Command {
     /// Say how many workers pay on a given network, by a study that was measured
     #[command(
         after_help = "Examples:\n  parsity forecast quickstart --store parsity-quickstart/parsity.sqlite\n  \
-                            parsity forecast mnist-momentum --workers 1,4,16,64 --bandwidth 10Gbit --latency 20us\n\n\
+                            parsity forecast mnist-momentum --workers 1,4,16,64 --bandwidth 10Gbit --latency 20us\n  \
+                            parsity forecast mnist-momentum --bandwidth 1Gbit --out mnist-forecast\n\n\
                             The steps are those of the store, the time of a step is measured here; the model of the\n\
                             network is in docs/parallel.md."
     )]
@@ -249,6 +250,9 @@ pub(crate) struct Forecast {
     /// worker, such as 150us
     #[arg(long, value_name = "measured|TIME", default_value = "measured", value_parser = step_time)]
     pub(crate) step_time: StepTime,
+    /// Folder for a figure of it: forecast.svg, .png and .csv
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

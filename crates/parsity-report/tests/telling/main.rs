@@ -2,6 +2,7 @@
 
 mod figures;
 mod files;
+mod forecast;
 mod page;
 mod scaling;
 mod specimen;
