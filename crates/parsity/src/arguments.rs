@@ -250,6 +250,9 @@ pub(crate) struct Forecast {
     /// worker, such as 150us
     #[arg(long, value_name = "measured|TIME", default_value = "measured", value_parser = step_time)]
     pub(crate) step_time: StepTime,
+    /// Workers that share a machine: so many are at work here while a step is measured
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = positive)]
+    pub(crate) workers_per_machine: usize,
     /// Folder for a figure of it: forecast.svg, .png and .csv
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,

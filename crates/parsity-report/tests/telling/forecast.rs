@@ -16,7 +16,7 @@ fn measured(share: f64) -> Measurements {
         (BatchSize(size), Steps((factor * (20_000.0 / f64::from(size) + 150.0)) as u64))
     });
     Measurements {
-        sparsity: Sparsity::new(share).unwrap(),
+        sparsity: Sparsity::new(share).expect("a share below 1"),
         bytes: 250_000.0 * (1.0 - share),
         steps: steps.collect(),
         seconds: vec![(1.0, 2e-4)],
@@ -27,7 +27,8 @@ fn forecast() -> (Vec<Forecast>, Vec<(Sparsity, u32)>) {
     let both = [0.0, 0.9].map(measured);
     let workers = [1, 2, 4, 8, 16, 32, 64];
     let rows = both.iter().flat_map(|it| workers.iter().filter_map(|&w| it.forecast(w, &SLOW)));
-    let ends = both.iter().map(|it| (it.sparsity, it.stops_paying(64, &SLOW).unwrap()));
+    let ends =
+        both.iter().map(|it| (it.sparsity, it.stops_paying(64, &SLOW).expect("steps are known")));
     (rows.collect(), ends.collect())
 }
 

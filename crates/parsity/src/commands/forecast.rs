@@ -79,7 +79,7 @@ fn measure(
                 let shares = (0..).map(|power| 1usize << power);
                 let shares: Vec<usize> =
                     shares.take_while(|share| *share <= (largest as usize).min(512)).collect();
-                measure_steps(&network, sparsity, &shares)
+                measure_steps(&network, sparsity, &shares, arguments.workers_per_machine)
             }
         };
         let bytes = (sparsity.survivors(network.parameters()) * size_of::<f32>()) as f64;
