@@ -46,7 +46,7 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  parsity run glyphs-momentum\n  \
                             parsity run mnist-momentum --trials 4 --batch-sizes 64,256 --sparsities 0,0.9\n  \
                             mpirun -n 8 parsity run mnist-momentum --threads 1\n  \
-                            mpirun -n 8 parsity run cifar10-momentum --ranks-per-trial 4 --threads 1\n\n\
+                            mpirun -n 8 parsity run cifar10-momentum-linear --ranks-per-trial 4 --threads 1\n\n\
                             Ctrl-C stops cleanly. Finished trials are kept and never repeated; those under way\n\
                             are saved every minute and go on where they stood, even after a kill.")]
     Run(Run),
