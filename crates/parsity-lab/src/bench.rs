@@ -4,7 +4,7 @@ use crate::error::LabError;
 use crate::lower::{lower_model, lower_pruning};
 use crate::studies::Question;
 use parsity_data::{Cache, Dataset, catalog};
-use parsity_engine::{Material, Network, Survey, Team, saliencies};
+use parsity_engine::{Examples, Material, Network, Survey, Team, saliencies};
 use parsity_study::{ErrorRate, ModelFile, Pruning, PruningMethod};
 use std::path::Path;
 use std::sync::Arc;
@@ -32,6 +32,8 @@ pub struct Bench {
     pub train: Arc<[u32]>,
     /// Indices of the validation split.
     pub validation: Vec<u32>,
+    /// The least error on the validation split of whoever says the same of every image.
+    pub(crate) constant_error: ErrorRate,
     /// What tells this data set from any other.
     pub fingerprint: String,
 }
@@ -76,12 +78,14 @@ impl Bench {
             }
             Validation::None => ((0..dataset.train.len() as u32).collect(), Vec::new()),
         };
+        let constant_error = constant_error(&dataset.train, &held_out);
         let (fingerprint, normalization) = (dataset.fingerprint(), dataset.normalization());
         Ok(Bench {
             network: Arc::new(network),
             material: Arc::new(Material::new(dataset.train, normalization)),
             train: train.into(),
             validation: held_out,
+            constant_error,
             fingerprint,
         })
     }
@@ -103,17 +107,6 @@ impl Bench {
         saliencies(lower_pruning(pruning, seed), network, parameters, &mut survey)
     }
 
-    /// The least error on the validation split of whoever says the same of every image.
-    pub(crate) fn constant_error(&self) -> ErrorRate {
-        let mut counts = vec![0usize; self.network.classes()];
-        for &index in &self.validation {
-            counts[usize::from(self.material.examples().label(index as usize))] += 1;
-        }
-        let right = counts.into_iter().max().unwrap_or(0);
-        let all = self.validation.len();
-        ErrorRate((all - right) as f64 / all.max(1) as f64)
-    }
-
     /// Images that saliencies take: the training split if gradients are needed.
     pub(crate) fn images_pruned_by(&self, pruning: Pruning) -> u64 {
         match pruning.method {
@@ -121,6 +114,15 @@ impl Bench {
             PruningMethod::Magnitude | PruningMethod::Random => 0,
         }
     }
+}
+
+fn constant_error(examples: &Examples, validation: &[u32]) -> ErrorRate {
+    let mut counts = [0; 256];
+    for &index in validation {
+        counts[usize::from(examples.label(index as usize))] += 1;
+    }
+    let right: usize = counts.into_iter().max().unwrap_or(0);
+    ErrorRate((validation.len() - right) as f64 / validation.len().max(1) as f64)
 }
 
 /// A data set by name, or by a path relative to `folder`.

@@ -2,53 +2,14 @@
 
 #![allow(clippy::unwrap_used)] // Tests may.
 
-use parsity_data::Cache;
-use parsity_lab::{Bench, Event, Measures, Options, Question, Store, Summary, run};
-use parsity_study::{Cell, ModelFile, Outcome, Protocol, Record, Steps, Study, StudyFile};
+mod small;
+
+use parsity_lab::{Event, Measures, Options, Store, Summary, run};
+use parsity_study::{Cell, Outcome, Protocol, Record, Steps, Study};
+use small::{bench, question, timeless};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-
-const STUDY: &str = r#"
-name = "small"
-dataset = "glyphs-small"
-model = "tiny"
-optimizer = "momentum"
-goal_errors = [0.55, 0.42]
-step_budget = 400
-check_every = [{ from_batch_size = 2, steps = 8 }, { from_batch_size = 100, steps = 4 }]
-batch_sizes = [32, 128]
-sparsities = [0.0, 0.8]
-trials = 8
-validation_share = 0.05
-[search]
-learning_rate = { from = 1e-3, to = 10.0 }
-momentum = { from = 0.5, to = 0.9 }
-"#;
-
-const MODEL: &str = include_str!("tiny.toml");
-
-fn question() -> Question {
-    let model = ModelFile::parse("tiny.toml", MODEL).unwrap();
-    let study = Study::new(StudyFile::parse("small.toml", STUDY).unwrap(), model).unwrap();
-    Question { study, folder: PathBuf::new() }
-}
-
-fn bench() -> &'static Bench {
-    static BENCH: OnceLock<Bench> = OnceLock::new();
-    BENCH.get_or_init(|| {
-        // Generated, so that nothing of this machine's user is read or written.
-        let nowhere = Cache::at(PathBuf::from("no such folder"));
-        Bench::for_study(&question(), &nowhere).unwrap()
-    })
-}
-
-/// A record without what differs from run to run.
-fn timeless(records: Vec<Record>) -> Vec<Record> {
-    records.into_iter().map(|record| Record { seconds: 0.0, ..record }).collect()
-}
 
 /// Carries out the study in a store of its own; `stop_after` raises the flag after so many
 /// intervals, and the run is taken up again, until all is done.

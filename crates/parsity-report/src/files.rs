@@ -1,6 +1,7 @@
 //! The files of a report, written so that a reader never finds half of one.
 
 use crate::exhibits::{Exhibit, exhibits, file_name};
+use crate::figure::Figure;
 use crate::page::page;
 use crate::png::png;
 use crate::svg::svg;
@@ -57,21 +58,13 @@ pub fn write_report(
     let exhibits = exhibits(answer, studies, smoothness, survivors);
     let mut files = Vec::new();
     for Exhibit { name, figure, .. } in &exhibits {
-        files.push((format!("{name}.svg"), svg(figure).into_bytes()));
-        files.push((format!("{name}.png"), png(figure)));
-        files.push((format!("{name}.csv"), figure.data.csv().into_bytes()));
+        files.extend(figure_files(name, figure));
     }
     files.extend(tables_of(answer));
     let tables: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
     let page = page(answer, &exhibits, &tables);
     files.insert(0, ("index.html".to_owned(), page.into_bytes()));
-    make_folder(folder)?;
-    let written = files.into_iter().map(|(name, bytes)| {
-        let path = folder.join(name);
-        replace(&path, |file| file.write_all(&bytes))?;
-        Ok(path)
-    });
-    written.collect()
+    write_all(folder, files)
 }
 
 /// The tables of a report and `answer.json`, each with the name of its file.
@@ -95,6 +88,34 @@ pub fn tables_of(answer: &Answer) -> Vec<(String, Vec<u8>)> {
     json.push(b'\n');
     files.push(("answer.json".to_owned(), json));
     files
+}
+
+/// Writes a figure into `folder` as SVG, PNG and CSV of that name, and returns the paths.
+pub fn write_figure(
+    folder: &Path,
+    name: &str,
+    figure: &Figure,
+) -> Result<Vec<PathBuf>, ReportError> {
+    write_all(folder, figure_files(name, figure).into())
+}
+
+fn figure_files(name: &str, figure: &Figure) -> [(String, Vec<u8>); 3] {
+    [
+        (format!("{name}.svg"), svg(figure).into_bytes()),
+        (format!("{name}.png"), png(figure)),
+        (format!("{name}.csv"), figure.data.csv().into_bytes()),
+    ]
+}
+
+/// Writes files into `folder`, which is made if it is missing.
+fn write_all(folder: &Path, files: Vec<(String, Vec<u8>)>) -> Result<Vec<PathBuf>, ReportError> {
+    make_folder(folder)?;
+    let written = files.into_iter().map(|(name, bytes)| {
+        let path = folder.join(name);
+        replace(&path, |file| file.write_all(&bytes))?;
+        Ok(path)
+    });
+    written.collect()
 }
 
 /// Makes a folder, if it is missing.

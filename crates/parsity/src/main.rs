@@ -20,8 +20,15 @@ fn main() -> ExitCode {
         Ok(()) => carry_out(command),
     };
     match result {
-        Ok(end) => end.code(),
-        Err(error) => failure::tell(&error),
+        Ok(end) => {
+            processes::part();
+            ExitCode::from(end.code())
+        }
+        Err(error) => {
+            let code = failure::tell(&error);
+            processes::abort(code);
+            ExitCode::from(code)
+        }
     }
 }
 

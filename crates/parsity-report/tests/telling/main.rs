@@ -3,6 +3,7 @@
 mod export;
 mod figures;
 mod files;
+mod forecast;
 mod page;
 mod scaling;
 mod specimen;
