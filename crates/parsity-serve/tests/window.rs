@@ -74,6 +74,51 @@ fn the_trials_of_a_cell_come_with_their_goal_checks() {
     window.close();
 }
 
+#[test]
+fn what_runs_right_now_is_told_until_the_run_falls_silent() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.sqlite");
+    // All cells of batch size 8, of which each took 8 s.
+    drop(fill(&path, 4));
+    let beat = |ago: f64| {
+        let at = parsity_lab::seconds_since_1970() - ago;
+        let state = serde_json::json!({
+            "pid": 1, "since": at - 60.0, "at": at, "ended": false, "threads": 2, "trained": 10,
+            "evaluated": 20, "images_per_second": 1234.5, "trials": [{
+                "batch_size": 16, "sparsity": 0.0, "trial": 3, "steps": 40, "seconds": 3.0,
+                "step": [36, 40], "loss": [0.5, 0.25], "error": [0.5, 0.125],
+            }],
+        });
+        let store = rusqlite::Connection::open(&path).unwrap();
+        let sql = "INSERT OR REPLACE INTO heartbeat SELECT id, ?, ? FROM study";
+        store.execute(sql, rusqlite::params![at, state.to_string()]).unwrap();
+    };
+    beat(0.0);
+    let window = open(&path, "127.0.0.1");
+    let live = get(window.address(), &format!("{STUDY}/live.json")).json();
+    assert_eq!(
+        (&live["running"], &live["heartbeat"]["trials"][0]["trial"]),
+        (&true.into(), &3.into())
+    );
+    assert_eq!(live["heartbeat"]["trials"][0]["error"], serde_json::json!([0.5, 0.125]));
+    let cells = live["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 28);
+    let first = &cells[0];
+    assert_eq!((&first["batch_size"], &first["running"]), (&16.into(), &1.into()), "{first}");
+    // As long as at half the batch size, times the root of two, without what it has had, on two
+    // threads.
+    let left = first["seconds_left"].as_f64().unwrap();
+    assert!((left - (8.0 * 2f64.sqrt() - 3.0) / 2.0).abs() < 1e-9, "{left}");
+    let state = get(window.address(), "/api/studies").json();
+    let study = &state["studies"][0];
+    assert_eq!((&study["running"], &study["images_per_second"]), (&true.into(), &1234.5.into()));
+    assert!(study["seconds_left"].as_f64().unwrap() > left, "{study}");
+    beat(16.0);
+    let live = get(window.address(), &format!("{STUDY}/live.json")).json();
+    assert_eq!(live["running"], false);
+    window.close();
+}
+
 /// Reads a stream until it holds `text`.
 fn wait_for(stream: &mut impl Read, text: &str) -> String {
     let (mut all, mut piece) = (String::new(), [0; 4096]);

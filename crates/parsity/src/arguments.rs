@@ -120,12 +120,13 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Its name, if it writes what several processes would write over each other.
+    /// Its name, if several processes would be in each other's way.
     pub(crate) fn needs_one_process(&self) -> Option<&'static str> {
         match self {
             Command::Quickstart(_) => Some("quickstart"),
             Command::Report(_) => Some("report"),
             Command::Export(_) => Some("export"),
+            Command::Serve(_) => Some("serve"),
             Command::Prune(_) => Some("prune"),
             Command::Bench(_) => Some("bench"),
             _ => None,
