@@ -19,10 +19,11 @@ use std::collections::{BTreeMap, BTreeSet};
 const COLUMNS: usize = 4;
 
 /// From the back to the front: the best trials must not be hidden by the others.
-const DRAWN: [Outcome; 5] = [
+const DRAWN: [Outcome; 6] = [
     Outcome::Outpaced,
     Outcome::Failed,
     Outcome::Infeasible,
+    Outcome::Collapsed,
     Outcome::Incomplete,
     Outcome::Complete,
 ];

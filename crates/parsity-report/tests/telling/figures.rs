@@ -31,6 +31,19 @@ fn search(study: &StudyRecords) -> Figure {
 }
 
 #[test]
+fn a_trial_has_a_mark_in_the_search_whatever_its_outcome() {
+    for outcome in Outcome::ALL {
+        let mut study = study(Optimizer::Momentum);
+        let cell = study.cells[0];
+        for record in study.records.iter_mut().filter(|record| record.cell == cell) {
+            (record.outcome, record.reached) = (outcome, Vec::new());
+        }
+        let trials = study.records.iter().filter(|record| record.cell == cell).count();
+        assert!(marks(&search(&study).panels[0]) >= trials, "{}", outcome.name());
+    }
+}
+
+#[test]
 fn the_scaling_figure_marks_the_critical_batch_size_of_each_law() {
     let study = study(Optimizer::Momentum);
     let answer = answer(&study);
