@@ -3,32 +3,22 @@
 //! The one place where records meet the analyses. Only decided cells count: a cell whose
 //! trials are not all done has no reading yet.
 
-use crate::claims::{Claim, LipschitzAverage, examine};
+use crate::claims::{Claim, examine};
 use crate::curves::{FittedCurve, StudyCurves};
-use crate::findings::{Finding, examine_cell, examine_curve};
+use crate::findings::{Finding, examine_cell, examine_curve, examine_noise};
 use crate::measured::{Estimate, Measured, Reading};
 use crate::minimum::{another_minimum, trial_steps};
 use crate::ratio::Ratios;
 use crate::regions::Regions;
 use crate::scaling::Scaling;
-use crate::smoothness::summarize_smoothness;
+use crate::smoothness::{lipschitz_averages, noise_scales};
 use crate::steps::{CellSummary, Standing, by_goal, summarize};
 use parsity_study::{
     Cell, ErrorRate, Optimizer, Outcome, Record, SmoothnessRun, Sparsity, Steps, StudyFacts,
+    StudyRecords,
 };
 use serde::Serialize;
 use std::collections::HashMap;
-
-/// A study with its records.
-#[derive(Debug, Clone)]
-pub struct StudyRecords {
-    /// What its figures and tables state.
-    pub facts: StudyFacts,
-    /// The cells of its grid.
-    pub cells: Vec<Cell>,
-    /// What its trials left, with or without observations.
-    pub records: Vec<Record>,
-}
 
 /// The answer to studies.
 #[derive(Debug, Clone, Serialize)]
@@ -141,7 +131,13 @@ impl Answer {
     /// The answer to `studies`, with the trainings whose smoothness was watched; those of
     /// other data sets or models do not count.
     pub fn of(studies: &[StudyRecords], watched: &[SmoothnessRun]) -> Self {
-        let studies: Vec<StudyAnswer> = studies.iter().map(StudyAnswer::of).collect();
+        let mut studies: Vec<StudyAnswer> = studies.iter().map(StudyAnswer::of).collect();
+        for StudyAnswer { facts, goals, .. } in &mut studies {
+            let scales = noise_scales(facts, watched);
+            for GoalAnswer { curves, findings, .. } in goals {
+                findings.extend(curves.curves.iter().filter_map(|it| examine_noise(it, &scales)));
+            }
+        }
         let mut groups: Vec<Group> = Vec::new();
         for study in &studies {
             for goal in &study.goals {
@@ -171,12 +167,7 @@ impl Answer {
                 .iter()
                 .filter(|run| run.dataset == group.dataset && run.model == group.model);
             let ours: Vec<SmoothnessRun> = ours.cloned().collect();
-            let averages: Vec<LipschitzAverage> = summarize_smoothness(&ours)
-                .iter()
-                .filter_map(|it| it.lipschitz.map(|average| (it.sparsity, average)))
-                .map(|(sparsity, average)| LipschitzAverage { sparsity, average })
-                .collect();
-            group.claims = examine(&group.studies, &averages);
+            group.claims = examine(&group.studies, &lipschitz_averages(&ours));
         }
         Answer { studies, groups }
     }
@@ -267,9 +258,13 @@ fn reading(facts: &StudyFacts, cell: Cell, standing: Standing) -> Option<Reading
 
 fn effort(facts: &StudyFacts, cell: Cell, records: &[&Record]) -> CellEffort {
     let images = |steps: Steps| steps.0 * u64::from(cell.batch_size.0);
-    let outpaced = records.iter().filter(|record| record.outcome == Outcome::Outpaced);
+    let is_early = |record: &&&Record| match record.outcome {
+        Outcome::Outpaced | Outcome::Collapsed => true,
+        Outcome::Complete | Outcome::Incomplete | Outcome::Infeasible | Outcome::Failed => false,
+    };
+    let early = records.iter().filter(is_early);
     let spared =
-        outpaced.map(|record| images(Steps(facts.step_budget.0.saturating_sub(record.steps.0))));
+        early.map(|record| images(Steps(facts.step_budget.0.saturating_sub(record.steps.0))));
     CellEffort {
         cell,
         trials: records.len() as u32,
@@ -283,7 +278,7 @@ fn effort(facts: &StudyFacts, cell: Cell, records: &[&Record]) -> CellEffort {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::specimen::{cell, facts, record};
+    use crate::specimen::{cell, facts, record, watched};
     use crate::verdict::Verdict;
 
     /// A study whose best trials follow K = c1/B + c2, sparse ones three times as slow.
@@ -320,6 +315,37 @@ mod tests {
         let line = goal.ratios[0].ratios.line.unwrap();
         assert!(line.mean.holds(3.0), "{line:?}");
         assert_eq!(answer.groups[0].claims[1].verdict, Verdict::Holds);
+    }
+
+    #[test]
+    fn a_noise_scale_far_from_the_critical_batch_size_is_found_and_a_near_one_is_not() {
+        let found = |runs: &[SmoothnessRun]| -> Vec<Finding> {
+            let answer = Answer::of(&[planted("m", "momentum", 50_000.0)], runs);
+            let findings = answer.studies[0].goals[0].findings.iter();
+            findings
+                .filter(|it| matches!(it, Finding::NoiseScaleDisagrees { .. }))
+                .cloned()
+                .collect()
+        };
+        // The critical batch size is 250.
+        let far = watched(Optimizer::Momentum, 5_000.0);
+        let near = watched(Optimizer::Momentum, 250.0);
+        let findings = found(std::slice::from_ref(&far));
+        let [finding @ Finding::NoiseScaleDisagrees { sparsity, noise_scale, critical_batch_size }] =
+            &findings[..]
+        else {
+            panic!("{findings:?}")
+        };
+        assert_eq!(*sparsity, Sparsity::DENSE);
+        assert!(noise_scale.holds(5_000.0) && critical_batch_size.holds(250.0), "{finding}");
+        assert!(noise_scale.low > critical_batch_size.high);
+        assert!(finding.to_string().contains("noise scale of 5"), "{finding}");
+        let written = serde_json::to_value(finding).unwrap();
+        assert_eq!(written["finding"], "noise-scale-disagrees");
+        assert_eq!(found(std::slice::from_ref(&near)), []);
+        assert_eq!(found(&[far.clone(), near]), [], "one training that agrees is enough");
+        let elsewhere = SmoothnessRun { dataset: "mnist".to_owned(), ..far };
+        assert_eq!(found(&[elsewhere, watched(Optimizer::Sgd, 5_000.0)]), []);
     }
 
     #[test]

@@ -7,7 +7,9 @@
 use crate::curves::FittedCurve;
 use crate::edges::{Edge, best_at_edges};
 use crate::measured::{Estimate, Measured, Reading};
+use crate::noise::{NoiseScale, agree};
 use crate::regions::Regions;
+use crate::verdict::Verdict;
 use parsity_study::{BatchSize, Cell, Outcome, Range, Record, Space, Sparsity, Steps};
 use serde::Serialize;
 use std::fmt;
@@ -93,6 +95,15 @@ pub enum Finding {
         /// The batch sizes whose readings are farthest from the curve.
         farthest: Vec<BatchSize>,
     },
+    /// The gradient noise scale and the critical batch size have nothing in common.
+    NoiseScaleDisagrees {
+        /// The sparsity.
+        sparsity: Sparsity,
+        /// The noise scale of a watched training.
+        noise_scale: Estimate,
+        /// The critical batch size.
+        critical_batch_size: Estimate,
+    },
 }
 
 /// As many trials should reach the goal before their minimum is taken for settled: of
@@ -155,6 +166,20 @@ pub fn examine_curve(curve: &FittedCurve) -> Vec<Finding> {
     findings.extend(missing_floor(curve));
     findings.extend(noise(curve));
     findings
+}
+
+/// What there is to find in the noise scales of watched trainings, each with its sparsity,
+/// about a curve. Where there are several of its sparsity, one that agrees is enough.
+pub fn examine_noise(curve: &FittedCurve, scales: &[(Sparsity, NoiseScale)]) -> Option<Finding> {
+    let critical = curve.law.as_ref()?.critical_batch_size();
+    let ours = || scales.iter().filter(|it| it.0 == curve.sparsity).map(|(_, noise)| noise);
+    let disagrees = |noise: &NoiseScale| agree(noise, &critical).verdict == Verdict::DoesNotHold;
+    let noise = ours().next().filter(|_| ours().all(disagrees))?;
+    Some(Finding::NoiseScaleDisagrees {
+        sparsity: curve.sparsity,
+        noise_scale: noise.scale,
+        critical_batch_size: critical,
+    })
 }
 
 fn size(batch_size: f64) -> BatchSize {
@@ -228,6 +253,15 @@ fn list(sizes: &[BatchSize]) -> String {
     }
 }
 
+/// `120, from 95 to 150`; without an end, `from 95 on`.
+fn told(it: &Estimate) -> String {
+    match it.high.is_finite() {
+        true => format!("{:.0}, from {:.0} to {:.0}", it.value, it.low, it.high),
+        false if it.value.is_finite() => format!("{:.0}, from {:.0} on", it.value, it.low),
+        false => format!("at least {:.0}", it.low),
+    }
+}
+
 fn place(cell: &Cell) -> String {
     format!("batch size {}, sparsity {}", cell.batch_size, cell.sparsity)
 }
@@ -271,11 +305,16 @@ impl fmt::Display for Finding {
             Finding::NoisyFit { sparsity, scatter, critical_batch_size: it, .. } => write!(
                 f,
                 "sparsity {sparsity}: steps scatter by {:.0} % about the curve; the critical \
-                 batch size is {:.0}, from {:.0} to {:.0}",
+                 batch size is {}",
                 100.0 * scatter,
-                it.value,
-                it.low,
-                it.high
+                told(it)
+            ),
+            Finding::NoiseScaleDisagrees { sparsity, noise_scale, critical_batch_size } => write!(
+                f,
+                "sparsity {sparsity}: gradients have a noise scale of {}, but the critical batch \
+                 size is {}",
+                told(noise_scale),
+                told(critical_batch_size)
             ),
         }
     }
@@ -293,7 +332,9 @@ impl Finding {
             Finding::NotMonotone { sparsity, larger, .. } => {
                 Some(Cell { batch_size: *larger, sparsity: *sparsity })
             }
-            Finding::NoFlatRegion { .. } | Finding::NoisyFit { .. } => None,
+            Finding::NoFlatRegion { .. }
+            | Finding::NoisyFit { .. }
+            | Finding::NoiseScaleDisagrees { .. } => None,
         }
     }
 
@@ -334,6 +375,12 @@ impl Finding {
             }
             Finding::NoisyFit { farthest, .. } => {
                 format!("add trials, first at batch sizes {}", list(farthest))
+            }
+            Finding::NoiseScaleDisagrees { .. } => {
+                "go by the critical batch size, which is measured in steps; to see whether the \
+                 noise scale stays away from it, watch another training (`seed = 1` in \
+                 `[smoothness]`), with metaparameters near the best ones"
+                    .to_owned()
             }
         }
     }

@@ -32,22 +32,23 @@ pub mod verdict;
 #[cfg(test)]
 mod specimen;
 
-pub use answer::{Answer, CellAnswer, CellEffort, GoalAnswer, Group, StudyAnswer, StudyRecords};
-pub use claims::{Claim, LipschitzAverage};
+pub use answer::{Answer, CellAnswer, CellEffort, GoalAnswer, Group, StudyAnswer};
+pub use claims::{Claim, LipschitzAverage, LipschitzAverages};
 pub use curves::{FittedCurve, StudyCurves};
 pub use edges::Edge;
-pub use findings::{Finding, examine_cell, examine_curve};
+pub use findings::{Finding, examine_cell, examine_curve, examine_noise};
 pub use forecast::{Forecast, Measurements, Wires};
 pub use law::{Better, Fit, Form, Law};
 pub use measured::{CONFIDENCE, Estimate, Measured, Reading};
 pub use minimum::{another_minimum, trial_steps};
 pub use noise::{NoiseScale, SquaredNorms, noise_scale};
+pub use parsity_study::StudyRecords;
 pub use ratio::{RatioLine, RatioPoint, Ratios};
 pub use regions::{Region, Regions};
 pub use remaining::{CellTime, cell_times, seconds_left};
 pub use scaling::{Curve, PerfectScaling, Point, Scaling};
 pub use smoothness::{
-    SmoothnessSummary, examine_smoothness, local_noise_scale, summarize_smoothness,
+    SmoothnessSummary, alike, examine_smoothness, local_noise_scale, summarize_smoothness,
 };
 pub use steps::{CellSummary, Standing, by_goal, summarize, tightest};
 pub use verdict::{Evidence, Statement, Verdict};

@@ -34,7 +34,7 @@ const FAR_ENOUGH: usize = 24;
 /// What a record says about the steps of its trial towards goal `goal` (0 is the loosest);
 /// `None` if the program failed.
 ///
-/// A trial that diverged would never have reached the goal, so its steps are infinite,
+/// A trial that diverged or collapsed would never have reached the goal, so its steps are infinite,
 /// while one that was stopped is only known to need more than it was given.
 pub fn trial_steps(record: &Record, goal: usize, check_every: Steps) -> Option<Measured> {
     let (outcome, steps) = record.toward(goal);
@@ -42,7 +42,9 @@ pub fn trial_steps(record: &Record, goal: usize, check_every: Steps) -> Option<M
     match outcome {
         Outcome::Complete => Some(Measured::at_check(steps, check_every.0 as f64)),
         Outcome::Incomplete | Outcome::Outpaced => Some(Measured::Censored { more_than: steps }),
-        Outcome::Infeasible => Some(Measured::Censored { more_than: f64::INFINITY }),
+        Outcome::Infeasible | Outcome::Collapsed => {
+            Some(Measured::Censored { more_than: f64::INFINITY })
+        }
         Outcome::Failed => None,
     }
 }

@@ -4,10 +4,10 @@
 //! An average has no interval: it is that of one training, and its points follow from one
 //! another. So what counts is the order of several sparsities, and their ratios.
 
-use crate::claims::{LipschitzAverage, lipschitz_rises};
+use crate::claims::{LipschitzAverage, LipschitzAverages, lipschitz_rises};
 use crate::noise::{NoiseScale, SquaredNorms, noise_scale};
 use crate::verdict::Statement;
-use parsity_study::{GradientNorms, SmoothnessPoint, SmoothnessRun, Sparsity};
+use parsity_study::{GradientNorms, SmoothnessPoint, SmoothnessRun, Sparsity, StudyFacts};
 use serde::Serialize;
 
 /// A watched training in a few numbers.
@@ -41,6 +41,58 @@ pub fn summarize_smoothness(runs: &[SmoothnessRun]) -> Vec<SmoothnessSummary> {
         }
     };
     runs.iter().map(summarize).collect()
+}
+
+/// Runs in sets that differ in their sparsity only, each by rising sparsity.
+pub fn alike(runs: &[SmoothnessRun]) -> Vec<Vec<&SmoothnessRun>> {
+    let mut sets: Vec<Vec<&SmoothnessRun>> = Vec::new();
+    for run in runs {
+        let same = |other: &&SmoothnessRun| {
+            other.dataset == run.dataset
+                && other.model == run.model
+                && other.optimizer == run.optimizer
+                && other.metaparameters == run.metaparameters
+                && other.batch_size == run.batch_size
+                && other.seed == run.seed
+                && other.sparsity != run.sparsity
+        };
+        match sets.iter_mut().find(|set| set.iter().all(same)) {
+            Some(set) => set.push(run),
+            None => sets.push(vec![run]),
+        }
+    }
+    for set in &mut sets {
+        set.sort_by_key(|run| run.sparsity);
+    }
+    sets
+}
+
+/// The Lipschitz averages of runs, set by set.
+pub(crate) fn lipschitz_averages(runs: &[SmoothnessRun]) -> Vec<LipschitzAverages> {
+    let of_set = |set: Vec<&SmoothnessRun>| {
+        let SmoothnessRun { optimizer, batch_size, metaparameters, seed, .. } = set[0];
+        let rate = metaparameters.learning_rate;
+        let training =
+            format!("{optimizer} at batch size {batch_size}, learning rate {rate} and seed {seed}");
+        let average = |run: &&SmoothnessRun| {
+            Some(LipschitzAverage { sparsity: run.sparsity, average: mean_lipschitz(run)? })
+        };
+        LipschitzAverages { training, averages: set.iter().filter_map(average).collect() }
+    };
+    alike(runs).into_iter().map(of_set).collect()
+}
+
+/// The noise scales of the trainings that have to do with a study, each with its sparsity.
+/// Only those of its optimizer count: the critical batch size depends on it.
+pub(crate) fn noise_scales(
+    facts: &StudyFacts,
+    runs: &[SmoothnessRun],
+) -> Vec<(Sparsity, NoiseScale)> {
+    let StudyFacts { dataset, model, optimizer, .. } = facts;
+    let ours = runs.iter().filter(|run| {
+        run.dataset == *dataset && run.model == *model && run.optimizer.name() == optimizer
+    });
+    ours.filter_map(|run| Some((run.sparsity, mean_noise_scale(&run.points)?))).collect()
 }
 
 /// Whether the Lipschitz constant grows with sparsity.
@@ -137,6 +189,23 @@ mod tests {
         assert_eq!(local_noise_scale(&weak), Some(f64::INFINITY));
         weak.big_batch = weak.small_batch;
         assert_eq!(local_noise_scale(&weak), None);
+    }
+
+    #[test]
+    fn averages_of_different_trainings_are_not_mixed() {
+        let with = |optimizer, share| SmoothnessRun { optimizer, ..run(share, &[1.0 + share]) };
+        let runs = [
+            with(Optimizer::Sgd, 0.9),
+            with(Optimizer::Momentum, 0.0),
+            with(Optimizer::Sgd, 0.0),
+            with(Optimizer::Momentum, 0.9),
+        ];
+        let sets = lipschitz_averages(&runs);
+        let [sgd, momentum] = &sets[..] else { panic!("{sets:?}") };
+        assert_eq!(sgd.averages, momentum.averages);
+        let averages: Vec<f64> = sgd.averages.iter().map(|it| it.average).collect();
+        assert_eq!(averages, [1.0, 1.9]);
+        assert!(momentum.training.starts_with("momentum at batch size 128"));
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub struct CellSummary {
     pub infeasible: u32,
     /// Trials that were stopped because they could no longer be the best.
     pub outpaced: u32,
+    /// Trials that were proved never to reach the goal.
+    pub collapsed: u32,
     /// Trials in which the program failed.
     pub failed: u32,
     /// Trials among those that are done that were trained under the exhaustive protocol.
@@ -85,6 +87,7 @@ impl CellSummary {
             Outcome::Incomplete => self.incomplete,
             Outcome::Infeasible => self.infeasible,
             Outcome::Outpaced => self.outpaced,
+            Outcome::Collapsed => self.collapsed,
             Outcome::Failed => self.failed,
         }
     }
@@ -150,6 +153,7 @@ fn summary(
         incomplete: count(Outcome::Incomplete),
         infeasible: count(Outcome::Infeasible),
         outpaced: count(Outcome::Outpaced),
+        collapsed: count(Outcome::Collapsed),
         failed: count(Outcome::Failed),
         exhaustive: exhaustive.count() as u32,
         trials: facts.trials,
@@ -289,8 +293,8 @@ mod tests {
         let expected = serde_json::json!({
             "batch_size": 8, "sparsity": 0.5, "goal_error": 0.02, "steps_to_result": null,
             "above": null, "best_trial": null, "metaparameters": null, "complete": 0,
-            "incomplete": 0, "infeasible": 0, "outpaced": 0, "failed": 0, "exhaustive": 0,
-            "trials": 2,
+            "incomplete": 0, "infeasible": 0, "outpaced": 0, "collapsed": 0, "failed": 0,
+            "exhaustive": 0, "trials": 2,
         });
         assert_eq!(serde_json::to_value(open).unwrap(), expected);
     }

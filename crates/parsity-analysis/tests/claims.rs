@@ -5,7 +5,8 @@ mod support;
 use parsity_analysis::claims::{examine, sparse_is_larger};
 use parsity_analysis::random::Stream;
 use parsity_analysis::{
-    Claim, FittedCurve, Form, LipschitzAverage, Ratios, Statement, StudyCurves, Verdict,
+    Claim, FittedCurve, Form, LipschitzAverage, LipschitzAverages, Ratios, Statement, StudyCurves,
+    Verdict,
 };
 use parsity_study::{Optimizer, Sparsity};
 use support::{Luck, Planted, Setup, share, stream};
@@ -29,7 +30,7 @@ fn study(
     StudyCurves::new(optimizer.to_string(), optimizer, curves.iter().map(curve).collect())
 }
 
-fn claim(number: usize, studies: &[StudyCurves], lipschitz: &[LipschitzAverage]) -> Claim {
+fn claim(number: usize, studies: &[StudyCurves], lipschitz: &[LipschitzAverages]) -> Claim {
     let claims = examine(studies, lipschitz);
     claims[number - 1].clone()
 }
@@ -158,16 +159,23 @@ fn pruning_slows_training_down_if_both_steps_and_lipschitz_constants_rise() {
     let shares = [0.0, 0.5, 0.7, 0.9];
     let curves = [(0.0, 200.0, 500.0), (0.5, 200.0, 600.0), (0.7, 200.0, 700.0), (0.9, 200.0, 1e3)];
     let study = study(Optimizer::Sgd, NOISE, &curves, &mut stream(0));
-    let averages = |averages: [f64; 4]| -> Vec<LipschitzAverage> {
+    let set = |averages: &[f64]| -> LipschitzAverages {
         let pairs = shares.into_iter().zip(averages);
-        pairs
-            .map(|(share, average)| LipschitzAverage { sparsity: sparsity(share), average })
-            .collect()
+        let average = |(share, &average)| LipschitzAverage { sparsity: sparsity(share), average };
+        LipschitzAverages { training: "sgd".to_owned(), averages: pairs.map(average).collect() }
     };
-    let verdict =
-        |lipschitz: &[LipschitzAverage]| claim(5, std::slice::from_ref(&study), lipschitz).verdict;
-    let published = averages([0.57, 0.72, 0.81, 1.76]);
-    assert_eq!(verdict(&published), Verdict::Holds);
-    assert_eq!(verdict(&averages([1.76, 0.81, 0.72, 0.57])), Verdict::DoesNotHold);
+    let examined =
+        |lipschitz: &[LipschitzAverages]| claim(5, std::slice::from_ref(&study), lipschitz);
+    let verdict = |lipschitz: &[LipschitzAverages]| examined(lipschitz).verdict;
+    let published = set(&[0.57, 0.72, 0.81, 1.76]);
+    let falling = set(&[1.76, 0.81, 0.72, 0.57]);
+    assert_eq!(verdict(std::slice::from_ref(&published)), Verdict::Holds);
+    assert_eq!(verdict(std::slice::from_ref(&falling)), Verdict::DoesNotHold);
     assert_eq!(verdict(&[]), Verdict::NotEnoughData);
+    // Each set is tested by itself; one of fewer sparsities says nothing beside a larger one.
+    assert_eq!(verdict(&[published.clone(), falling]), Verdict::DoesNotHold);
+    let both = examined(&[published.clone(), published.clone()]);
+    assert_eq!((both.verdict, both.statements.len()), (Verdict::Holds, 5));
+    assert_eq!(both.statements[0], both.statements[1]);
+    assert_eq!(verdict(&[published, set(&[2.0, 1.0])]), Verdict::Holds);
 }

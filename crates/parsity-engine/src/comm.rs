@@ -24,6 +24,14 @@ pub trait Comm: fmt::Debug + Send {
     /// Waits for as many numbers from another one.
     fn receive(&mut self, from: usize, numbers: &mut [f32]);
 
+    /// Sends numbers to another one, or to itself, and does not wait until they are taken. They
+    /// are for `poll`, not for `receive`.
+    fn post(&mut self, to: usize, numbers: Vec<f32>);
+
+    /// Takes what somebody has posted, however long it is, with his rank; `None` if there is
+    /// nothing yet.
+    fn poll(&mut self) -> Option<(usize, Vec<f32>)>;
+
     /// Gives the numbers of rank 0 to all.
     fn broadcast(&mut self, numbers: &mut [f32]) {
         match self.rank() {
@@ -68,15 +76,20 @@ pub struct Link {
     rank: usize,
     to: Vec<Sender<Vec<f32>>>,
     from: Vec<Receiver<Vec<f32>>>,
+    posts: Vec<Sender<(usize, Vec<f32>)>>,
+    posted: Receiver<(usize, Vec<f32>)>,
     bytes: u64,
 }
 
 impl Link {
     /// The ends for `size` threads.
     pub fn between(size: usize) -> Vec<Link> {
-        let mut links: Vec<Link> = (0..size)
-            .map(|rank| Link { rank, to: Vec::new(), from: Vec::new(), bytes: 0 })
-            .collect();
+        let (posts, posted): (Vec<_>, Vec<_>) = (0..size).map(|_| channel()).unzip();
+        let link = |(rank, posted)| {
+            let (to, from) = (Vec::new(), Vec::new());
+            Link { rank, to, from, posts: posts.clone(), posted, bytes: 0 }
+        };
+        let mut links: Vec<Link> = posted.into_iter().enumerate().map(link).collect();
         for from in 0..size {
             for to in 0..size {
                 let (sender, receiver) = channel();
@@ -105,6 +118,15 @@ impl Comm for Link {
     fn receive(&mut self, from: usize, numbers: &mut [f32]) {
         let received = self.from[from].recv().expect("the other end is there");
         numbers.copy_from_slice(&received);
+    }
+
+    fn post(&mut self, to: usize, numbers: Vec<f32>) {
+        self.bytes += size_of_val(&*numbers) as u64;
+        self.posts[to].send((self.rank, numbers)).expect("the other end is there");
+    }
+
+    fn poll(&mut self) -> Option<(usize, Vec<f32>)> {
+        self.posted.try_recv().ok()
     }
 
     fn bytes_sent(&self) -> u64 {

@@ -29,6 +29,7 @@ mod shape;
 mod smoothness;
 mod survey;
 mod team;
+mod walls;
 mod workspace;
 
 pub use batches::{Batches, Order};

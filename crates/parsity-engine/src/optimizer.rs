@@ -18,6 +18,19 @@ impl Optimizer {
         !matches!(self, Optimizer::Sgd)
     }
 
+    /// Whether these weights stay where they are for ever, to the last bit, if their gradients
+    /// are zero from now on and no learning rate is above `rate`: velocities only shrink then,
+    /// so what is lost in rounding now is always lost.
+    pub(crate) fn rests(self, rate: f32, weights: &[f32], velocity: &[f32]) -> bool {
+        let shrinks = match self {
+            Optimizer::Sgd => return true,
+            Optimizer::Momentum { momentum } | Optimizer::Nesterov { momentum } => {
+                (0.0..=1.0).contains(&momentum)
+            }
+        };
+        shrinks && weights.iter().zip(velocity).all(|(&w, &a)| w - rate * a == w)
+    }
+
     /// One update. `velocity` is empty for SGD, else parallel to the weights.
     pub fn update(self, rate: f32, gradient: &[f32], weights: &mut [f32], velocity: &mut [f32]) {
         match self {
@@ -63,6 +76,14 @@ impl Schedule {
                 ((rate - end) * left + end) as f32
             }
         }
+    }
+}
+
+impl Schedule {
+    /// The highest learning rate of step `step` or any later one.
+    pub(crate) fn highest_from(self, step: u64) -> f32 {
+        // It is a line that may fall or rise, so it is highest at one of its ends.
+        self.rate(step).max(self.rate(u64::MAX))
     }
 }
 

@@ -8,7 +8,8 @@ use crate::kernels::LANES;
 use crate::optimizer::{Optimizer, Schedule};
 use crate::program::Program;
 use crate::team::{Look, Team};
-use crate::workspace::{Material, Workspace, lanes};
+use crate::walls::walls;
+use crate::workspace::{Material, Question, Workspace, lanes};
 use std::sync::Arc;
 
 /// A training run in progress.
@@ -74,18 +75,44 @@ impl Session {
     /// How many of the examples `indices` are classified wrongly. The list is lent to
     /// the team's threads and comes back unchanged.
     pub fn count_errors(&mut self, indices: &mut Vec<u32>, team: &mut Team) -> usize {
-        self.look(indices, usize::MAX, team).errors
+        self.look(indices, usize::MAX, team).found
     }
 
-    /// Looks at the examples `indices` in order until more than `most` were classified
-    /// wrongly. The list is lent to the team's threads and comes back unchanged.
+    /// Looks at the examples `indices` in order until more than `most` were found that are
+    /// classified wrongly. The list is lent to the team's threads and comes back unchanged.
     pub fn look<'a>(
         &mut self,
         indices: &mut Vec<u32>,
         most: usize,
         team: &'a mut Team,
     ) -> Look<'a> {
-        team.look(&self.program, &self.material, &mut self.weights, indices, most)
+        let (program, material) = (&self.program, &self.material);
+        team.look(program, material, &mut self.weights, indices, Question::IsWrong, most)
+    }
+
+    /// Whether the network is dead: some layer that everything runs through does not fire for
+    /// any of `others` or of the training split, and never will again. If so, it tells all
+    /// those examples the same scores after any further training. And how many examples were
+    /// looked at to find out.
+    pub fn has_collapsed(&mut self, others: &[u32], team: &mut Team) -> (bool, usize) {
+        let rate = self.schedule.highest_from(self.steps);
+        let mut seen = 0;
+        for wall in walls(self.program.network()) {
+            let below = self.program.pattern().places(&(0..wall.parameters)).end;
+            let velocity = self.velocity.get(..below).unwrap_or_default();
+            if !self.optimizer.rests(rate, &self.weights[..below], velocity) {
+                continue;
+            }
+            let mut examples = [others, self.batches.split()].concat();
+            let (program, material) = (&self.program, &self.material);
+            let question = Question::Wakes { rectifier: wall.rectifier };
+            let look = team.look(program, material, &mut self.weights, &mut examples, question, 0);
+            seen += look.seen;
+            if look.found == 0 {
+                return (true, seen);
+            }
+        }
+        (false, seen)
     }
 
     /// Goes to where another session of the same trial was after `steps`, with its weights

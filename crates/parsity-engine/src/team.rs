@@ -10,7 +10,7 @@ use crate::comm::Comm;
 use crate::grains::{Grain, Grains, Reduction, Wire, grain_size, share};
 use crate::kernels::LANES;
 use crate::program::Program;
-use crate::workspace::{Material, Workspace, lanes};
+use crate::workspace::{Material, Question, Workspace, lanes};
 use std::hint::spin_loop;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
@@ -28,8 +28,9 @@ enum Task {
     Gradient {
         scale: f32,
     },
-    /// Count errors until there are more than this.
-    Errors {
+    /// Find the examples of which the answer is yes, until there are more than `most`.
+    Look {
+        question: Question,
         most: usize,
     },
 }
@@ -41,8 +42,8 @@ struct Job {
     material: Arc<Material>,
     values: Vec<f32>,
     indices: Vec<u32>,
-    /// Which examples of each block were classified wrongly, a bit each.
-    wrong: Vec<AtomicU16>,
+    /// Which examples of each block were found, a bit each.
+    found: Vec<AtomicU16>,
     task: Task,
     /// Examples in a piece.
     piece: usize,
@@ -58,8 +59,8 @@ struct Shared {
     grains: Grains,
     /// The next piece to be taken.
     next: AtomicUsize,
-    /// The sum of errors counted.
-    errors: AtomicU64,
+    /// How many examples were found.
+    found: AtomicU64,
     /// Grows with each job; `u64::MAX` sends the threads home.
     call: AtomicU64,
     bell: (Mutex<()>, Condvar),
@@ -75,27 +76,27 @@ const DISMISSED: u64 = u64::MAX;
 pub struct Team {
     shared: Arc<Shared>,
     own: Vec<Workspace>,
-    wrong: Vec<AtomicU16>,
+    found: Vec<AtomicU16>,
     wire: Option<Wire>,
     threads: Vec<JoinHandle<()>>,
 }
 
 /// What a look at examples has shown: it went through them in order, block by block, until
-/// there were more errors than allowed.
+/// it had found more than it was to.
 #[derive(Debug, Clone, Copy)]
 pub struct Look<'a> {
     /// How many examples were looked at, from the first on.
     pub seen: usize,
-    /// How many of those were classified wrongly.
-    pub errors: usize,
-    wrong: &'a [AtomicU16],
+    /// Of how many of those the answer was yes.
+    pub found: usize,
+    bits: &'a [AtomicU16],
 }
 
 impl Look<'_> {
-    /// Whether the example at `place` was classified wrongly.
-    pub fn was_wrong(&self, place: usize) -> bool {
+    /// Whether the example at `place` was found.
+    pub fn has_found(&self, place: usize) -> bool {
         assert!(place < self.seen, "it was not looked at");
-        self.wrong[place / LANES].load(Ordering::Relaxed) >> (place % LANES) & 1 == 1
+        self.bits[place / LANES].load(Ordering::Relaxed) >> (place % LANES) & 1 == 1
     }
 }
 
@@ -106,7 +107,7 @@ impl Team {
             job: RwLock::new(None),
             grains: Grains::new(),
             next: AtomicUsize::new(0),
-            errors: AtomicU64::new(0),
+            found: AtomicU64::new(0),
             call: AtomicU64::new(0),
             bell: (Mutex::new(()), Condvar::new()),
             busy: AtomicUsize::new(0),
@@ -117,7 +118,7 @@ impl Team {
             std::thread::spawn(move || shared.serve())
         };
         let threads = (1..threads.max(1)).map(spawn).collect();
-        Team { shared, own: vec![], wrong: vec![], wire: None, threads }
+        Team { shared, own: vec![], found: vec![], wire: None, threads }
     }
 
     /// The part of a team that works in this process, with `threads` of its own. All parts
@@ -162,63 +163,63 @@ impl Team {
         (loss, Gradient(self.shared.grains.lock(0)))
     }
 
-    /// Looks at the examples `indices` in order until more than `most` were classified
-    /// wrongly. Where it ends does not depend on the number of threads.
+    /// Looks at the examples `indices` in order until more than `most` were found of which the
+    /// answer to `question` is yes. Where it ends does not depend on the number of threads.
     pub(crate) fn look(
         &mut self,
         program: &Arc<Program>,
         material: &Arc<Material>,
         values: &mut Vec<f32>,
         indices: &mut Vec<u32>,
+        question: Question,
         most: usize,
     ) -> Look<'_> {
-        self.shared.errors.store(0, Ordering::Relaxed);
-        self.wrong.resize_with(indices.len().div_ceil(LANES), AtomicU16::default);
-        let task = Task::Errors { most };
+        self.shared.found.store(0, Ordering::Relaxed);
+        self.found.resize_with(indices.len().div_ceil(LANES), AtomicU16::default);
+        let task = Task::Look { question, most };
         let (rank, size) = self.place();
         if size == 1 {
-            let all = 0..self.wrong.len();
+            let all = 0..self.found.len();
             self.run(program, material, values, indices, task, LANES, all);
         } else {
             // Turn by turn, so that all know soon when there is no need to go on.
-            let (mut start, mut errors) = (0, 0);
-            while start < self.wrong.len() && errors <= most {
-                let turn = (TURN * size).min(self.wrong.len() - start);
+            let (mut start, mut found) = (0, 0);
+            while start < self.found.len() && found <= most {
+                let turn = (TURN * size).min(self.found.len() - start);
                 let own = share(turn, rank, size);
                 let own = start + own.start..start + own.end;
                 self.run(program, material, values, indices, task, LANES, own);
-                errors += self.exchange(start, turn);
+                found += self.exchange(start, turn);
                 start += turn;
             }
         }
         // Several threads may have gone on for some blocks more.
-        let (mut blocks, mut errors) = (0, 0);
-        while blocks < self.wrong.len() && errors <= most {
-            errors += self.wrong[blocks].load(Ordering::Relaxed).count_ones() as usize;
+        let (mut blocks, mut found) = (0, 0);
+        while blocks < self.found.len() && found <= most {
+            found += self.found[blocks].load(Ordering::Relaxed).count_ones() as usize;
             blocks += 1;
         }
-        Look { seen: indices.len().min(blocks * LANES), errors, wrong: &self.wrong }
+        Look { seen: indices.len().min(blocks * LANES), found, bits: &self.found }
     }
 
     /// Tells the other processes which examples of the blocks from `start` on, `turn` of them,
-    /// were wrong here, and learns which were wrong there; returns how many were.
+    /// were found here, and learns which were found there; returns how many were.
     fn exchange(&mut self, start: usize, turn: usize) -> usize {
         let (rank, size) = self.place();
         let Some(wire) = &mut self.wire else { return 0 };
         let mut bits = vec![0.0; turn];
         for block in share(turn, rank, size) {
-            let wrong = self.wrong[start + block].load(Ordering::Relaxed);
-            bits[block] = f32::from(wrong);
+            bits[block] = f32::from(self.found[start + block].load(Ordering::Relaxed));
         }
         // Whole numbers below 2^24 add up exactly, in any order.
         wire.comm.sum(&mut bits);
-        let mut errors = 0;
+        let mut found = 0;
         for (block, &bits) in bits.iter().enumerate() {
-            let wrong = bits as u16;
-            self.wrong[start + block].store(wrong, Ordering::Relaxed);
-            errors += wrong.count_ones() as usize;
+            let bits = bits as u16;
+            self.found[start + block].store(bits, Ordering::Relaxed);
+            found += bits.count_ones() as usize;
         }
-        errors
+        found
     }
 
     /// Lends the vectors to the team, lets all work, and gives the vectors back.
@@ -235,14 +236,14 @@ impl Team {
     ) {
         let lanes = match task {
             Task::Gradient { .. } => lanes(indices.len()),
-            Task::Errors { .. } => LANES.ilog2(),
+            Task::Look { .. } => LANES.ilog2(),
         };
         let job = Job {
             program: Arc::clone(program),
             material: Arc::clone(material),
             values: std::mem::take(values),
             indices: std::mem::take(indices),
-            wrong: std::mem::take(&mut self.wrong),
+            found: std::mem::take(&mut self.found),
             task,
             piece,
             pieces: pieces.clone(),
@@ -263,7 +264,7 @@ impl Team {
         }
         let mut slot = shared.job.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(job) = slot.take() {
-            (*values, *indices, self.wrong) = (job.values, job.indices, job.wrong);
+            (*values, *indices, self.found) = (job.values, job.indices, job.found);
         }
         assert!(!shared.failed.load(Ordering::Relaxed), "a thread of the team has panicked");
     }
@@ -367,14 +368,14 @@ impl Shared {
         let workspace = room(workspaces, &job.program, job.lanes);
         let mut pieces = job.indices.chunks(job.piece);
         let mut taken = 0;
-        if matches!(job.task, Task::Errors { .. }) {
+        if matches!(job.task, Task::Look { .. }) {
             workspace.fill(&job.values);
         }
         loop {
             // Pieces are taken in order, and whatever was taken is finished: so what was
             // looked at when all stop is a beginning of the list without a gap.
-            if let Task::Errors { most } = job.task
-                && self.errors.load(Ordering::Relaxed) > most as u64
+            if let Task::Look { most, .. } = job.task
+                && self.found.load(Ordering::Relaxed) > most as u64
             {
                 return;
             }
@@ -397,10 +398,10 @@ impl Shared {
                         &mut grain.gradient,
                     );
                 }
-                Task::Errors { .. } => {
-                    let wrong = workspace.find_wrong(&job.material, &job.values, indices);
-                    job.wrong[piece].store(wrong, Ordering::Relaxed);
-                    self.errors.fetch_add(u64::from(wrong.count_ones()), Ordering::Relaxed);
+                Task::Look { question, .. } => {
+                    let found = workspace.find(question, &job.material, &job.values, indices);
+                    job.found[piece].store(found, Ordering::Relaxed);
+                    self.found.fetch_add(u64::from(found.count_ones()), Ordering::Relaxed);
                 }
             }
         }

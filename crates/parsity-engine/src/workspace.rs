@@ -107,6 +107,15 @@ pub enum Pass {
     WeightGradient,
 }
 
+/// What is asked about each example of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// Whether it is classified wrongly.
+    IsWrong,
+    /// Whether any unit of the operation `rectifier` fires, or its input is not finite.
+    Wakes { rectifier: usize },
+}
+
 /// Nobody wants to know when an operation is done.
 fn unwatched(_: usize, _: Pass) {}
 
@@ -199,19 +208,34 @@ impl Workspace {
         sum
     }
 
-    /// Which of a block of examples are classified wrongly, a bit each. The layers that keep
-    /// values of their own must have been filled.
-    pub(crate) fn find_wrong(
+    /// Of which of a block of examples the answer to `question` is yes, a bit each. The layers
+    /// that keep values of their own must have been filled.
+    pub(crate) fn find(
         &mut self,
+        question: Question,
         material: &Material,
         values: &[f32],
         indices: &[u32],
     ) -> u16 {
         self.load(material, indices);
-        self.forward(values, &mut unwatched);
-        let scores = self.class_scores();
-        let wrong = |&image: &usize| loss::is_wrong(self.lanes, scores, image, self.labels[image]);
-        (0..self.count).filter(wrong).fold(0, |bits, image| bits | 1 << image)
+        let bits = |found: &dyn Fn(usize) -> bool| {
+            (0..indices.len())
+                .filter(|&image| found(image))
+                .fold(0, |bits, image| bits | 1 << image)
+        };
+        match question {
+            Question::IsWrong => {
+                self.forward(values, &mut unwatched);
+                let scores = self.class_scores();
+                bits(&|image| loss::is_wrong(self.lanes, scores, image, self.labels[image]))
+            }
+            Question::Wakes { rectifier } => {
+                self.forward_to(rectifier, values, &mut unwatched);
+                let input = &self.values[self.program.network().ops[rectifier].input()];
+                let rests = layers::rests(input);
+                bits(&|image| !rests[image])
+            }
+        }
     }
 
     /// The scores of a block of examples, class by class for each.
@@ -273,9 +297,14 @@ impl Workspace {
     }
 
     pub(crate) fn forward(&mut self, values: &[f32], watch: &mut impl FnMut(usize, Pass)) {
+        self.forward_to(self.convs.len(), values, watch);
+    }
+
+    /// The operations before `end`.
+    fn forward_to(&mut self, end: usize, values: &[f32], watch: &mut impl FnMut(usize, Pass)) {
         let network = Arc::clone(self.program.network());
         let lanes = self.lanes;
-        for (index, (op, conv)) in network.ops.iter().zip(&self.convs).enumerate() {
+        for (index, (op, conv)) in network.ops[..end].iter().zip(&self.convs).enumerate() {
             let (input, output) = (op.input(), op.output());
             if input == output {
                 layers::relu_in_place(&mut self.values[output]);

@@ -59,9 +59,9 @@ fn train(session: &mut Session, steps: usize, team: &mut Team) {
 
 /// All that a look has shown.
 fn describe(look: Look<'_>) -> (usize, usize, Vec<bool>) {
-    let wrong: Vec<bool> = (0..look.seen).map(|place| look.was_wrong(place)).collect();
-    assert_eq!(wrong.iter().filter(|wrong| **wrong).count(), look.errors);
-    (look.seen, look.errors, wrong)
+    let wrong: Vec<bool> = (0..look.seen).map(|place| look.has_found(place)).collect();
+    assert_eq!(wrong.iter().filter(|wrong| **wrong).count(), look.found);
+    (look.seen, look.found, wrong)
 }
 
 // One test: another one running beside it would be counted too.

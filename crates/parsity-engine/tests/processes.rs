@@ -39,7 +39,7 @@ fn train(team: &mut Team, batch_size: usize, survivors: usize) -> Result {
     let mut all: Vec<u32> = (0..500).collect();
     let looks = [0, 30, 200, 499].map(|most| {
         let look = session.look(&mut all, most, team);
-        (look.seen, look.errors)
+        (look.seen, look.found)
     });
     let bits = |numbers: &[f32]| numbers.iter().map(|number| number.to_bits()).collect();
     Result {

@@ -4,8 +4,8 @@ use crate::error::LabError;
 use crate::lower::{lower_model, lower_pruning};
 use crate::studies::Question;
 use parsity_data::{Cache, Dataset, catalog};
-use parsity_engine::{Material, Network, Survey, Team, saliencies};
-use parsity_study::{ModelFile, Pruning, PruningMethod};
+use parsity_engine::{Examples, Material, Network, Survey, Team, saliencies};
+use parsity_study::{ErrorRate, ModelFile, Pruning, PruningMethod};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -32,6 +32,8 @@ pub struct Bench {
     pub train: Arc<[u32]>,
     /// Indices of the validation split.
     pub validation: Vec<u32>,
+    /// The least error on the validation split of whoever says the same of every image.
+    pub(crate) constant_error: ErrorRate,
     /// What tells this data set from any other.
     pub fingerprint: String,
 }
@@ -76,12 +78,14 @@ impl Bench {
             }
             Validation::None => ((0..dataset.train.len() as u32).collect(), Vec::new()),
         };
+        let constant_error = constant_error(&dataset.train, &held_out);
         let (fingerprint, normalization) = (dataset.fingerprint(), dataset.normalization());
         Ok(Bench {
             network: Arc::new(network),
             material: Arc::new(Material::new(dataset.train, normalization)),
             train: train.into(),
             validation: held_out,
+            constant_error,
             fingerprint,
         })
     }
@@ -110,6 +114,15 @@ impl Bench {
             PruningMethod::Magnitude | PruningMethod::Random => 0,
         }
     }
+}
+
+fn constant_error(examples: &Examples, validation: &[u32]) -> ErrorRate {
+    let mut counts = [0; 256];
+    for &index in validation {
+        counts[usize::from(examples.label(index as usize))] += 1;
+    }
+    let right: usize = counts.into_iter().max().unwrap_or(0);
+    ErrorRate((validation.len() - right) as f64 / validation.len().max(1) as f64)
 }
 
 /// A data set by name, or by a path relative to `folder`.

@@ -61,15 +61,26 @@ impl Checkpoints {
 
     /// Writes the checkpoint of a trial. An older one is replaced as a whole.
     pub(crate) fn save(&self, trial: TrialId, checkpoint: &Checkpoint) -> Result<(), LabError> {
+        self.write(trial, &to_bytes(trial, checkpoint))
+    }
+
+    /// Writes a checkpoint that was made into bytes elsewhere.
+    pub(crate) fn write(&self, trial: TrialId, bytes: &[u8]) -> Result<(), LabError> {
         let path = self.path(trial);
         let made = fs::create_dir_all(&self.folder);
-        let written = made.and_then(|()| write(&path, &to_bytes(trial, checkpoint)));
+        let written = made.and_then(|()| write(&path, bytes));
         written.map_err(|source| LabError::CannotSave { path, source })
     }
 
     /// The checkpoint of a trial, if there is one that is whole.
     pub(crate) fn load(&self, trial: TrialId) -> Option<Checkpoint> {
-        from_bytes(trial, &fs::read(self.path(trial)).ok()?)
+        from_bytes(trial, &self.read(trial)?)
+    }
+
+    /// The bytes of the checkpoint of a trial, if there is one; whether it is whole is for
+    /// `from_bytes` to say.
+    pub(crate) fn read(&self, trial: TrialId) -> Option<Vec<u8>> {
+        fs::read(self.path(trial)).ok()
     }
 
     /// Removes the checkpoint of a trial that has ended, if there is one.
@@ -84,7 +95,8 @@ impl Checkpoints {
     }
 }
 
-fn to_bytes(trial: TrialId, checkpoint: &Checkpoint) -> Vec<u8> {
+/// A checkpoint as the bytes of its file.
+pub(crate) fn to_bytes(trial: TrialId, checkpoint: &Checkpoint) -> Vec<u8> {
     let Checkpoint { progress, weights, velocity, check } = checkpoint;
     let seen = &progress.observations;
     let counts = [progress.steps.0, progress.evaluated, check.hard as u64];
@@ -115,7 +127,8 @@ fn to_bytes(trial: TrialId, checkpoint: &Checkpoint) -> Vec<u8> {
     serialize(views, Some(about)).expect("the names differ and the lengths fit")
 }
 
-fn from_bytes(trial: TrialId, bytes: &[u8]) -> Option<Checkpoint> {
+/// The checkpoint of a trial, if these are its bytes and none is missing.
+pub(crate) fn from_bytes(trial: TrialId, bytes: &[u8]) -> Option<Checkpoint> {
     let (_, header) = SafeTensors::read_metadata(bytes).ok()?;
     let about = header.metadata().as_ref()?;
     let is_ours = about.get("format")? == FORMAT && *about.get("trial")? == trial.to_string();

@@ -4,16 +4,17 @@
 //! Each worker trains one trial at a time; when there are fewer trials than workers, those
 //! that are left get the threads of the others. Neither changes a number.
 
+use crate::checkpoint::Checkpoints;
 use crate::error::LabError;
+use crate::hands::Hand;
 use crate::heartbeat::Heart;
 use crate::race::Race;
+use crate::ranks::Post;
 use crate::run::{Event, Measures, Progress, Summary};
 use crate::runner::{Interval, Means, Runner};
 use crate::store::{Ended, Store, StoredStudy};
-use parsity_engine::Team;
 use parsity_study::{Cell, Outcome, Protocol, Record, Steps, Study};
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What the workers share.
@@ -23,8 +24,16 @@ pub(crate) struct Floor<'a> {
     pub(crate) known: HashMap<Cell, Vec<Record>>,
     pub(crate) store: &'a Mutex<&'a mut Store>,
     pub(crate) means: Means<'a>,
+    pub(crate) checkpoints: &'a Checkpoints,
     pub(crate) measures: Measures,
+    /// Groups of ranks that trials are trained on; this process alone is one.
+    pub(crate) groups: usize,
+    /// Trials that each of them trains at the same time.
+    pub(crate) lanes: usize,
+    /// Threads that each of them has.
     pub(crate) threads: usize,
+    /// The way to them, if they are not just this process.
+    pub(crate) post: Option<&'a Post>,
     /// Bytes that waiting trials may take.
     pub(crate) memory: usize,
     pub(crate) board: Mutex<Board>,
@@ -38,8 +47,8 @@ pub(crate) struct Floor<'a> {
 pub(crate) struct Board {
     races: Vec<Race>,
     cells: VecDeque<Cell>,
-    /// Threads at work.
-    busy: usize,
+    /// Threads at work in each group.
+    busy: Vec<usize>,
     /// Bytes that waiting trials take.
     resident: usize,
     pub(crate) summary: Summary,
@@ -48,62 +57,32 @@ pub(crate) struct Board {
 
 impl Board {
     /// Nothing is begun yet.
-    pub(crate) fn new(cells: &[Cell]) -> Self {
-        Board { cells: cells.iter().copied().collect(), ..Board::default() }
+    pub(crate) fn new(cells: &[Cell], groups: usize) -> Self {
+        let cells = cells.iter().copied().collect();
+        Board { cells, busy: vec![0; groups], ..Board::default() }
     }
 
     /// A trial is not at work any more; its work is added up.
-    fn leave(&mut self, threads: usize, runner: &Runner) {
-        self.busy -= threads;
+    fn leave(&mut self, group: usize, threads: usize, runner: &Runner) {
+        self.busy[group] -= threads;
         self.summary.trained += runner.work.steps * u64::from(runner.trial.cell.batch_size.0);
         self.summary.evaluated += runner.work.evaluated;
     }
 }
 
-/// The threads of a worker: its own, and a team for when others have nothing to do.
-struct Hands {
-    own: Team,
-    more: Option<Team>,
-}
-
-impl Hands {
-    fn new() -> Self {
-        Hands { own: Team::new(1), more: None }
-    }
-
-    fn team(&mut self, threads: usize) -> &mut Team {
-        if threads == 1 {
-            return &mut self.own;
-        }
-        if self.more.as_ref().is_none_or(|team| team.size() != threads) {
-            self.more = None;
-        }
-        self.more.get_or_insert_with(|| Team::new(threads))
-    }
-}
-
 impl Floor<'_> {
-    /// A worker's day.
-    pub(crate) fn work(&self) {
-        let mut hands = Hands::new();
-        while let Some((mut runner, threads)) = self.take() {
+    /// The day of a worker of `group`.
+    pub(crate) fn work(&self, group: usize, hand: &mut dyn Hand) {
+        while let Some((mut runner, threads)) = self.take(group) {
             let before = runner.steps();
-            let advanced = catch_unwind(AssertUnwindSafe(|| {
-                let interval = runner.advance(&self.means, hands.team(threads));
-                interval.map(|interval| interval.map(|interval| (interval, None)))
-            }));
-            let advanced = advanced.unwrap_or_else(|panic| {
-                // Whatever the panic left half done is thrown away.
-                hands = Hands::new();
-                Ok(Some((Interval::Ended(Outcome::Failed), Some(describe(&*panic)))))
-            });
-            match advanced {
+            match hand.advance(&mut runner, threads) {
                 Ok(Some((interval, message))) => {
-                    self.put(before, threads, runner, interval, message);
+                    self.lock().leave(group, threads, &runner);
+                    self.put(before, runner, interval, message);
                 }
                 // Stopped in the middle of an interval: wake those that wait for it.
                 Ok(None) => {
-                    self.lock().leave(threads, &runner);
+                    self.lock().leave(group, threads, &runner);
                     self.change.notify_all();
                 }
                 Err(error) => self.give_up(error),
@@ -115,25 +94,32 @@ impl Floor<'_> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn give_up(&self, error: LabError) {
+    /// Whether nothing more is to be begun.
+    pub(crate) fn is_ending(&self) -> bool {
+        !(self.means.go_on)() || self.lock().error.is_some()
+    }
+
+    /// Ends the run, for a reason.
+    pub(crate) fn give_up(&self, error: LabError) {
         self.lock().error.get_or_insert(error);
         self.change.notify_all();
     }
 
     /// Waits for a trial that may run, and says with how many threads; `None` when there is
     /// nothing more to do.
-    fn take(&self) -> Option<(Runner, usize)> {
+    fn take(&self, group: usize) -> Option<(Runner, usize)> {
         let mut board = self.lock();
         loop {
             if !(self.means.go_on)() || board.error.is_some() {
                 return None;
             }
-            if let Some(runner) = board.races.iter_mut().find_map(Race::take) {
+            if let Some(runner) = board.races.iter_mut().find_map(|race| race.take(group)) {
                 board.resident -= runner.bytes();
-                let more = board.races.iter().any(Race::is_ready) || self.may_open(&board);
-                let spare = self.threads.saturating_sub(board.busy).max(1);
+                let ready = board.races.iter().any(|race| race.is_ready(group));
+                let more = self.lanes > 1 && (ready || self.may_open(&board));
+                let spare = self.threads.saturating_sub(board.busy[group]).max(1);
                 let threads = if more { 1 } else { spare };
-                board.busy += threads;
+                board.busy[group] += threads;
                 return Some((runner, threads));
             }
             if self.may_open(&board)
@@ -155,17 +141,18 @@ impl Floor<'_> {
 
     /// Whether another cell may be raced at the same time.
     fn may_open(&self, board: &Board) -> bool {
-        board.races.len() < self.threads && !board.cells.is_empty()
+        board.races.len() < self.groups * self.lanes && !board.cells.is_empty()
     }
 
     /// The race of the trials of `cell` that have no record. One that failed runs again, and
-    /// so does one that was outpaced, if each is to be trained to its own end.
+    /// so does one that was stopped early, if each is to be trained to its own end.
     fn race(&self, cell: Cell) -> Race {
         let goals = self.study.workload().goal_errors.len();
         let known = self.known.get(&cell).map_or(&[][..], Vec::as_slice);
         let is_done = |record: &&Record| match record.outcome {
             Outcome::Failed => false,
             Outcome::Outpaced => self.measures.racing,
+            Outcome::Collapsed => self.measures.proofs,
             _ => true,
         };
         let done: HashSet<u32> = known.iter().filter(is_done).map(|record| record.trial).collect();
@@ -175,7 +162,7 @@ impl Floor<'_> {
         for trial in (0..self.study.trials()).map(|index| self.study.trial(cell, index)) {
             match done.contains(&trial.index) {
                 // The program may have been killed between the record and this.
-                true => self.means.checkpoints.forget(trial.id()),
+                true => self.checkpoints.forget(trial.id()),
                 false => missing.push(trial),
             }
         }
@@ -183,14 +170,7 @@ impl Floor<'_> {
     }
 
     /// Brings a trial back to its race and records whoever is over.
-    fn put(
-        &self,
-        before: Steps,
-        threads: usize,
-        mut runner: Runner,
-        interval: Interval,
-        message: Option<String>,
-    ) {
+    fn put(&self, before: Steps, mut runner: Runner, interval: Interval, message: Option<String>) {
         self.heart.note(&runner);
         if interval == Interval::Open
             && let Err(error) = self.lay_down(&mut runner)
@@ -201,7 +181,6 @@ impl Floor<'_> {
         let (steps, trained) = (runner.steps(), runner.work.steps);
         let (trial, seconds) = (runner.trial.index, runner.progress.seconds);
         let mut board = self.lock();
-        board.leave(threads, &runner);
         let Some(index) = board.races.iter().position(|race| race.cell == cell) else { return };
         board.resident += runner.bytes();
         let over = board.races[index].put(before, runner, interval);
@@ -222,21 +201,26 @@ impl Floor<'_> {
     /// Lets a trial wait: on disk if there is no room, and saved from time to time.
     fn lay_down(&self, runner: &mut Runner) -> Result<(), LabError> {
         if self.lock().resident + runner.bytes() > self.memory {
-            return runner.park(self.means.checkpoints);
+            return runner.park(self.means.shelf);
         }
         runner.save_if_due(&self.means)
     }
 
     fn record(
         &self,
-        over: Vec<(Runner, Outcome)>,
+        mut over: Vec<(Runner, Outcome)>,
         message: Option<String>,
     ) -> Result<(), LabError> {
         if over.is_empty() {
             return Ok(());
         }
+        if let Some(post) = self.post {
+            post.release(&mut over);
+        }
         let protocol = match self.measures {
-            Measures { racing: false, bounded_checks: false } => Protocol::Exhaustive,
+            Measures { racing: false, bounded_checks: false, proofs: false } => {
+                Protocol::Exhaustive
+            }
             _ => Protocol::Racing,
         };
         let ended: Vec<Ended> = over
@@ -249,7 +233,7 @@ impl Floor<'_> {
             .collect();
         self.store.lock().unwrap_or_else(PoisonError::into_inner).append(&self.stored, &ended)?;
         for Ended { id, record, message } in &ended {
-            self.means.checkpoints.forget(*id);
+            self.checkpoints.forget(*id);
             self.heart.forget(record.cell, record.trial);
             (self.watch)(Event::Trial { record, message: message.as_deref() });
         }
@@ -268,16 +252,9 @@ impl Floor<'_> {
     pub(crate) fn close(&self) -> Result<(), LabError> {
         let races = std::mem::take(&mut self.lock().races);
         for mut runner in races.into_iter().flat_map(Race::into_waiting) {
-            runner.save(self.means.checkpoints)?;
+            runner.save(self.means.shelf)?;
         }
-        self.means.checkpoints.tidy();
+        self.checkpoints.tidy();
         Ok(())
     }
-}
-
-/// The words of a panic.
-fn describe(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without words".to_owned())
 }

@@ -45,9 +45,9 @@ impl GoalCheck {
         let count = self.images.len();
         let most = goal.map_or(count, |goal| errors_allowed(goal, count));
         let look = session.look(&mut self.images, most, team);
-        let (seen, errors) = (look.seen, look.errors);
+        let (seen, errors) = (look.seen, look.found);
         if goal.is_some() {
-            self.rearrange(seen, |place| look.was_wrong(place));
+            self.rearrange(seen, |place| look.has_found(place));
         }
         Verdict { seen, error: ErrorRate(errors as f64 / count as f64), exact: seen == count }
     }

@@ -9,6 +9,7 @@ use parsity_engine::{
 };
 use parsity_study::Sparsity;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Images in a measured step.
@@ -37,16 +38,33 @@ pub fn measure_pace(network: &Arc<Network>, sparsity: Sparsity) -> Pace {
     }
 }
 
-/// Seconds of a training step of so many examples on one core, for each of `examples`.
+/// Seconds of a training step of so many examples on one core, for each of `examples`, while
+/// all of `together` workers on this machine do the same: they share its memory and its heat.
 pub fn measure_steps(
     network: &Arc<Network>,
     sparsity: Sparsity,
     examples: &[usize],
+    together: usize,
 ) -> Vec<(f64, f64)> {
-    let mut team = Team::new(1);
     let measure = |&examples: &usize| {
-        let mut session = session(network, sparsity, examples, &mut team);
-        (examples as f64, seconds(|| session.step(&mut team)))
+        let is_done = AtomicBool::new(false);
+        let neighbour = || {
+            let mut team = Team::new(1);
+            let mut session = session(network, sparsity, examples, &mut team);
+            while !is_done.load(Ordering::Relaxed) {
+                session.step(&mut team);
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..together {
+                scope.spawn(neighbour);
+            }
+            let mut team = Team::new(1);
+            let mut session = session(network, sparsity, examples, &mut team);
+            let seconds = seconds(|| session.step(&mut team));
+            is_done.store(true, Ordering::Relaxed);
+            (examples as f64, seconds)
+        })
     };
     examples.iter().map(measure).collect()
 }

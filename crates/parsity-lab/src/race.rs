@@ -49,24 +49,24 @@ impl Race {
         &self.best
     }
 
-    /// The place of a trial that may run its next interval: one of those that are last.
-    fn ready(&self) -> Option<usize> {
-        if !self.racing {
-            return (!self.waiting.is_empty()).then_some(0);
-        }
+    /// Which of those that wait may run its next interval on the ranks `group`: one of the
+    /// last, that is not awake elsewhere.
+    fn ready(&self, group: usize) -> Option<usize> {
         let steps = self.waiting.iter().map(Runner::steps).chain(self.running.iter().copied());
         let last = steps.min()?;
-        self.waiting.iter().position(|runner| runner.steps() == last)
+        let is_here = |runner: &Runner| runner.home.is_none_or(|home| home == group);
+        let may_run = |runner: &Runner| !self.racing || runner.steps() == last;
+        self.waiting.iter().position(|runner| is_here(runner) && may_run(runner))
     }
 
-    /// Whether a trial may run its next interval.
-    pub(crate) fn is_ready(&self) -> bool {
-        self.ready().is_some()
+    /// Whether a trial may run its next interval there.
+    pub(crate) fn is_ready(&self, group: usize) -> bool {
+        self.ready(group).is_some()
     }
 
-    /// A trial that may run its next interval.
-    pub(crate) fn take(&mut self) -> Option<Runner> {
-        let runner = self.waiting.remove(self.ready()?);
+    /// A trial that may run its next interval there.
+    pub(crate) fn take(&mut self, group: usize) -> Option<Runner> {
+        let runner = self.waiting.remove(self.ready(group)?);
         self.running.push(runner.steps());
         Some(runner)
     }
@@ -133,7 +133,7 @@ mod tests {
         let mut draw = order;
         while !race.is_over() {
             while running.len() < 4
-                && let Some(runner) = race.take()
+                && let Some(runner) = race.take(0)
             {
                 running.push((runner.steps(), runner));
             }
@@ -210,7 +210,7 @@ mod tests {
         let cell = Cell { batch_size: BatchSize(8), sparsity: Sparsity::DENSE };
         let mut race = Race::new(cell, vec![study.trial(cell, 3)], vec![Some(Steps(2))], true);
         for steps in 1..=2 {
-            let mut runner = race.take().unwrap();
+            let mut runner = race.take(0).unwrap();
             runner.progress.steps = Steps(steps);
             let over = race.put(Steps(steps - 1), runner, Interval::Open);
             assert_eq!(over.len(), usize::from(steps == 2));

@@ -1,14 +1,17 @@
 //! Running a study: what is asked for, what happens on the way, how it ended.
 
 use crate::bench::Bench;
-use crate::checkpoint::Checkpoints;
+use crate::checkpoint::{Checkpoint, Checkpoints};
 use crate::error::LabError;
 use crate::floor::{Board, Floor};
+use crate::hands::{Own, Teams};
 use crate::heartbeat::Heart;
-use crate::runner::Means;
+use crate::ranks::Post;
+use crate::runner::{Means, Shelf};
 use crate::starts::Starts;
 use crate::store::Store;
-use parsity_study::{Cell, Protocol, Record, Steps, Study};
+use parsity_engine::{Session, Team};
+use parsity_study::{Cell, Protocol, Record, Steps, Study, Trial, TrialId};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -77,12 +80,14 @@ pub struct Measures {
     pub racing: bool,
     /// Goal checks look at hard images first and end when their verdict is certain.
     pub bounded_checks: bool,
+    /// Trials end when it is proved that they will never reach the goal.
+    pub proofs: bool,
 }
 
 impl From<Protocol> for Measures {
     fn from(protocol: Protocol) -> Self {
         let least = protocol == Protocol::Racing;
-        Measures { racing: least, bounded_checks: least }
+        Measures { racing: least, bounded_checks: least, proofs: least }
     }
 }
 
@@ -124,53 +129,115 @@ pub fn run(
     stop: &AtomicBool,
     watch: &(dyn Fn(Event<'_>) + Sync),
 ) -> Result<Summary, LabError> {
-    let stored = store.enter(study, &bench.fingerprint)?;
-    let mut known: HashMap<Cell, Vec<Record>> = HashMap::new();
-    for record in store.records(&stored, false)? {
-        known.entry(record.cell).or_default().push(record);
-    }
-    let path = store.path().to_owned();
-    let checkpoints = Checkpoints::beside(&path);
-    let heart = Heart::new();
-    let store = Mutex::new(store);
-    let starts = Starts::new(bench, &store);
-    let go_on = || !stop.load(Ordering::Relaxed);
-    let means = Means {
-        starts: &starts,
-        validation: &bench.validation,
-        checkpoints: &checkpoints,
-        save_every: options.save_every,
-        bounded_checks: options.measures.bounded_checks,
-        go_on: &go_on,
-    };
-    let floor = Floor {
-        study,
-        stored,
-        known,
-        store: &store,
-        means,
-        measures: options.measures,
-        threads: options.threads,
-        memory: options.memory,
-        board: Mutex::new(Board::new(&options.cells)),
-        change: Condvar::new(),
-        watch,
-        heart: &heart,
-    };
-    heart.beat_while(&path, &floor.stored, options.threads, || {
+    let staff = Staff { groups: 1, lanes: options.threads, post: None };
+    let asked = Asked { study, bench, options, stop, watch };
+    asked.carry_out(store, staff, |floor, _| {
         std::thread::scope(|scope| {
             for _ in 0..options.threads {
-                scope.spawn(|| floor.work());
+                let mut hand = Own { means: &floor.means, teams: Teams::new() };
+                scope.spawn(move || floor.work(0, &mut hand));
             }
         });
-    });
-    let saved = floor.close();
-    let board = floor.board.into_inner().unwrap_or_else(PoisonError::into_inner);
-    match (board.error, saved) {
-        (Some(error), _) | (None, Err(error)) => Err(error),
-        (None, Ok(())) => {
-            let stopped = stop.load(Ordering::Relaxed);
-            Ok(Summary { stopped, pruned: starts.images(), ..board.summary })
+    })
+}
+
+/// Who trains: groups of ranks, each with so many lanes, and the way to them.
+pub(crate) struct Staff<'a> {
+    pub(crate) groups: usize,
+    pub(crate) lanes: usize,
+    pub(crate) post: Option<&'a Post>,
+}
+
+/// What a run was asked for.
+pub(crate) struct Asked<'a> {
+    pub(crate) study: &'a Study,
+    pub(crate) bench: &'a Bench,
+    pub(crate) options: &'a Options,
+    pub(crate) stop: &'a AtomicBool,
+    pub(crate) watch: &'a (dyn Fn(Event<'_>) + Sync),
+}
+
+impl Asked<'_> {
+    /// Lets `work` be done on a floor, and says how it ended.
+    pub(crate) fn carry_out(
+        &self,
+        store: &mut Store,
+        staff: Staff<'_>,
+        work: impl FnOnce(&Floor<'_>, &Starts<'_>),
+    ) -> Result<Summary, LabError> {
+        let Asked { study, bench, options, stop, watch } = *self;
+        let stored = store.enter(study, &bench.fingerprint)?;
+        let mut known: HashMap<Cell, Vec<Record>> = HashMap::new();
+        for record in store.records(&stored, false)? {
+            known.entry(record.cell).or_default().push(record);
         }
+        let path = store.path().to_owned();
+        let checkpoints = Checkpoints::beside(&path);
+        let heart = Heart::new();
+        let store = Mutex::new(store);
+        let starts = Starts::new(bench, &store);
+        let go_on = || !stop.load(Ordering::Relaxed);
+        let means = Means {
+            shelf: &Files { starts: &starts, checkpoints: &checkpoints },
+            bench,
+            save_every: options.save_every,
+            measures: options.measures,
+            go_on: &go_on,
+        };
+        let floor = Floor {
+            study,
+            stored,
+            known,
+            store: &store,
+            means,
+            checkpoints: &checkpoints,
+            measures: options.measures,
+            groups: staff.groups,
+            lanes: staff.lanes,
+            threads: options.threads,
+            post: staff.post,
+            memory: options.memory,
+            board: Mutex::new(Board::new(&options.cells, staff.groups)),
+            change: Condvar::new(),
+            watch,
+            heart: &heart,
+        };
+        heart.beat_while(&path, &floor.stored, staff.groups * staff.lanes, || {
+            work(&floor, &starts);
+        });
+        let saved = floor.close();
+        let board = floor.board.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match (board.error, saved) {
+            (Some(error), _) | (None, Err(error)) => Err(error),
+            (None, Ok(())) => {
+                let stopped = stop.load(Ordering::Relaxed);
+                Ok(Summary { stopped, pruned: starts.images(), ..board.summary })
+            }
+        }
+    }
+}
+
+/// Starts and checkpoints where the store is.
+struct Files<'a> {
+    starts: &'a Starts<'a>,
+    checkpoints: &'a Checkpoints,
+}
+
+impl Shelf for Files<'_> {
+    fn session(
+        &self,
+        trial: &Trial,
+        team: &mut Team,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Option<Session>, LabError> {
+        self.starts.session(trial, team, go_on)
+    }
+
+    fn load(&self, trial: TrialId) -> Option<Checkpoint> {
+        self.checkpoints.load(trial)
+    }
+
+    fn save(&self, trial: TrialId, checkpoint: &Checkpoint) -> Result<(), LabError> {
+        self.checkpoints.save(trial, checkpoint)
     }
 }

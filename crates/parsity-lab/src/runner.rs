@@ -1,12 +1,13 @@
 //! A trial on its way: started or taken up again, trained from goal check to goal check,
 //! laid down when there is no room for it.
 
-use crate::checkpoint::{Checkpoint, Checkpoints, Progress, digest_of};
+use crate::bench::Bench;
+use crate::checkpoint::{Checkpoint, Progress, digest_of};
 use crate::error::LabError;
 use crate::goal_check::GoalCheck;
-use crate::starts::Starts;
+use crate::run::Measures;
 use parsity_engine::{Session, Team};
-use parsity_study::{Observation, Outcome, Protocol, Record, Steps, Trial};
+use parsity_study::{Observation, Outcome, Protocol, Record, Steps, Trial, TrialId};
 use std::time::{Duration, Instant};
 
 /// A trial in a race.
@@ -18,10 +19,12 @@ pub(crate) struct Runner {
     pub(crate) work: Work,
     /// `None` before it starts, and while it waits on disk.
     awake: Option<Awake>,
+    /// The group of ranks that it is awake on, if not here.
+    pub(crate) home: Option<usize>,
     /// SHA-256 of its weights when it was laid down.
-    digest: Option<String>,
+    pub(crate) digest: Option<String>,
     /// Whether a checkpoint may tell more about it than it knows.
-    unread: bool,
+    pub(crate) unread: bool,
     /// The steps at which its checkpoint stands.
     saved: Steps,
     /// When it was saved, or began.
@@ -33,7 +36,7 @@ pub(crate) struct Runner {
 pub(crate) struct Work {
     /// Training steps.
     pub(crate) steps: u64,
-    /// Images looked at in the goal check.
+    /// Images looked at in the goal check, and for a proof.
     pub(crate) evaluated: u64,
 }
 
@@ -53,15 +56,31 @@ pub(crate) enum Interval {
     Ended(Outcome),
 }
 
+/// Where a trial's start comes from, and where its checkpoints are: files beside the store, or
+/// rank 0, which has them.
+pub(crate) trait Shelf: Sync {
+    /// The session of `trial`, at step 0; `None` if `go_on` said no on the way.
+    fn session(
+        &self,
+        trial: &Trial,
+        team: &mut Team,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Option<Session>, LabError>;
+
+    /// The checkpoint of a trial, if there is one that is whole.
+    fn load(&self, trial: TrialId) -> Option<Checkpoint>;
+
+    /// Keeps the checkpoint of a trial, instead of an older one.
+    fn save(&self, trial: TrialId, checkpoint: &Checkpoint) -> Result<(), LabError>;
+}
+
 /// What a trial needs to be trained.
 pub(crate) struct Means<'a> {
-    pub(crate) starts: &'a Starts<'a>,
-    pub(crate) validation: &'a [u32],
-    pub(crate) checkpoints: &'a Checkpoints,
+    pub(crate) shelf: &'a dyn Shelf,
+    pub(crate) bench: &'a Bench,
     /// How often a trial is saved.
     pub(crate) save_every: Duration,
-    /// Whether goal checks end when their verdict is certain.
-    pub(crate) bounded_checks: bool,
+    pub(crate) measures: Measures,
     pub(crate) go_on: &'a (dyn Fn() -> bool + Sync),
 }
 
@@ -73,6 +92,7 @@ impl Runner {
             progress: Progress::default(),
             work: Work::default(),
             awake: None,
+            home: None,
             digest: None,
             unread: true,
             saved: Steps(0),
@@ -111,23 +131,29 @@ impl Runner {
         }
         let trained = self.train(means, team)?;
         let interval = trained.map(|finite| match finite {
-            true => self.check(means, team),
+            true => match self.check(means, team) {
+                Interval::Open if self.has_collapsed(means, team) => {
+                    Interval::Ended(Outcome::Collapsed)
+                }
+                interval => interval,
+            },
             false => Interval::Ended(Outcome::Infeasible),
         });
         self.progress.seconds += begin.elapsed().as_secs_f64();
         if interval.is_none() {
-            self.save(means.checkpoints)?;
+            self.save(means.shelf)?;
         }
         Ok(interval)
     }
 
     /// Starts it, or takes it up where its checkpoint stands; false if stopped on the way.
     fn wake(&mut self, means: &Means<'_>, team: &mut Team) -> Result<bool, LabError> {
-        let Some(session) = means.starts.session(&self.trial, team, means.go_on)? else {
+        let Some(session) = means.shelf.session(&self.trial, team, means.go_on)? else {
             return Ok(false);
         };
-        let awake = self.awake.insert(Awake { session, check: GoalCheck::new(means.validation) });
-        let Some(kept) = means.checkpoints.load(self.trial.id()) else {
+        let awake =
+            self.awake.insert(Awake { session, check: GoalCheck::new(&means.bench.validation) });
+        let Some(kept) = means.shelf.load(self.trial.id()) else {
             // Whatever it had been, it begins again.
             (self.progress, self.saved) = (Progress::default(), Steps(0));
             return Ok(true);
@@ -172,7 +198,7 @@ impl Runner {
         let goals = &workload.goal_errors;
         let open = goals.get(self.progress.reached.len()).copied();
         let Some(awake) = &mut self.awake else { return Interval::Open };
-        let bound = open.filter(|_| means.bounded_checks);
+        let bound = open.filter(|_| means.measures.bounded_checks);
         let verdict = awake.check.check(&mut awake.session, bound, team);
         let Progress { steps, losses, reached, evaluated, observations, .. } = &mut self.progress;
         *evaluated += verdict.seen as u64;
@@ -191,16 +217,37 @@ impl Runner {
         }
     }
 
+    /// Whether it is proved that it will never reach its next goal: the network is dead, and
+    /// says the same of every image. The proof is sought four times per epoch, at steps that
+    /// depend on nothing but the trial; mostly the first images show that it lives.
+    fn has_collapsed(&mut self, means: &Means<'_>, team: &mut Team) -> bool {
+        let (every, steps) = (self.interval(), self.progress.steps.0);
+        let images = |steps: u64| steps * u64::from(self.trial.cell.batch_size.0);
+        let quarters = |steps: u64| images(steps) * 4 / means.bench.train.len() as u64;
+        let is_due = quarters(steps) > quarters(steps - every);
+        let goals = &self.trial.workload.goal_errors;
+        let next = goals.get(self.progress.reached.len());
+        let out_of_reach = next.is_some_and(|goal| *goal < means.bench.constant_error);
+        let Some(awake) = &mut self.awake else { return false };
+        if !(means.measures.proofs && is_due && out_of_reach) {
+            return false;
+        }
+        let (collapsed, seen) = awake.session.has_collapsed(&means.bench.validation, team);
+        self.progress.evaluated += seen as u64;
+        self.work.evaluated += seen as u64;
+        collapsed
+    }
+
     /// Saves it, if that was long ago.
     pub(crate) fn save_if_due(&mut self, means: &Means<'_>) -> Result<(), LabError> {
         if self.since.elapsed() < means.save_every {
             return Ok(());
         }
-        self.save(means.checkpoints)
+        self.save(means.shelf)
     }
 
     /// Saves it, unless its checkpoint tells all.
-    pub(crate) fn save(&mut self, checkpoints: &Checkpoints) -> Result<(), LabError> {
+    pub(crate) fn save(&mut self, shelf: &dyn Shelf) -> Result<(), LabError> {
         self.since = Instant::now();
         let Some(Awake { session, check }) = &self.awake else { return Ok(()) };
         if self.saved == self.progress.steps {
@@ -209,18 +256,19 @@ impl Runner {
         self.saved = self.progress.steps;
         let (weights, velocity) = (session.weights().to_vec(), session.velocity().to_vec());
         let (progress, check) = (self.progress.clone(), check.clone());
-        checkpoints.save(self.trial.id(), &Checkpoint { progress, weights, velocity, check })
+        shelf.save(self.trial.id(), &Checkpoint { progress, weights, velocity, check })
     }
 
     /// Saves it and gives its memory back.
-    pub(crate) fn park(&mut self, checkpoints: &Checkpoints) -> Result<(), LabError> {
-        self.save(checkpoints)?;
+    pub(crate) fn park(&mut self, shelf: &dyn Shelf) -> Result<(), LabError> {
+        self.save(shelf)?;
         self.digest = self.digest();
         self.awake = None;
         Ok(())
     }
 
-    fn digest(&self) -> Option<String> {
+    /// SHA-256 of its weights, if it ever started.
+    pub(crate) fn digest(&self) -> Option<String> {
         let awake = self.awake.as_ref();
         awake.map(|awake| digest_of(awake.session.weights())).or_else(|| self.digest.clone())
     }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The saliencies of one seed, once they are known.
-type Slot = Arc<Mutex<Option<Vec<f32>>>>;
+type Slot = Arc<Mutex<Option<Arc<[f32]>>>>;
 
 /// The starts of a study's trials, shared by all who train them.
 pub(crate) struct Starts<'a> {
@@ -43,36 +43,20 @@ impl<'a> Starts<'a> {
         team: &mut Team,
         go_on: &dyn Fn() -> bool,
     ) -> Result<Option<Session>, LabError> {
-        let network = &self.bench.network;
-        let parameters = initialize(network, trial.seed());
-        let Some(pattern) = self.pattern(trial, &parameters, team, go_on)? else { return Ok(None) };
-        let program = Arc::new(Program::new(Arc::clone(network), Arc::new(pattern)));
-        let point = &trial.metaparameters;
-        Ok(Some(Session::new(
-            program,
-            Arc::clone(&self.bench.material),
-            &parameters,
-            lower_optimizer(trial.workload.optimizer, point),
-            lower_schedule(trial.workload.schedule, point),
-            Batches::new(
-                Arc::clone(&self.bench.train),
-                trial.cell.batch_size.0 as usize,
-                Order::Shuffled { seed: trial.workload.data_seed },
-            ),
-        )))
+        if trial.cell.sparsity == Sparsity::DENSE {
+            return Ok(Some(begin(self.bench, trial, None)));
+        }
+        let scores = self.saliencies(trial, || score(self.bench, trial, team, go_on))?;
+        Ok(scores.map(|scores| begin(self.bench, trial, Some(&scores))))
     }
 
-    fn pattern(
+    /// The saliencies of a trial: those of the store, or else computed and kept there; `None`
+    /// if `compute` was stopped on the way.
+    pub(crate) fn saliencies(
         &self,
         trial: &Trial,
-        parameters: &[f32],
-        team: &mut Team,
-        go_on: &dyn Fn() -> bool,
-    ) -> Result<Option<Pattern>, LabError> {
-        let sparsity = trial.cell.sparsity;
-        if sparsity == Sparsity::DENSE {
-            return Ok(Some(Pattern::dense(parameters.len())));
-        }
+        compute: impl FnOnce() -> Option<Vec<f32>>,
+    ) -> Result<Option<Arc<[f32]>>, LabError> {
         let slot = {
             let mut all = self.saliencies.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(all.entry(trial.seed()).or_default())
@@ -80,33 +64,64 @@ impl<'a> Starts<'a> {
         // Whoever comes first computes; others that need the same wait for it.
         let mut known = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if known.is_none() {
-            *known = self.find(trial, parameters, team, go_on)?;
+            *known = self.find(trial, compute)?.map(Arc::from);
         }
-        let survivors = sparsity.survivors(parameters.len());
-        Ok(known.as_ref().map(|saliencies| Pattern::of_highest(saliencies, survivors)))
+        Ok(known.clone())
     }
 
-    /// The saliencies of a trial: those of the store, or else computed and kept there.
     fn find(
         &self,
         trial: &Trial,
-        parameters: &[f32],
-        team: &mut Team,
-        go_on: &dyn Fn() -> bool,
+        compute: impl FnOnce() -> Option<Vec<f32>>,
     ) -> Result<Option<Vec<f32>>, LabError> {
         let start = trial.start(&self.bench.fingerprint);
         let store = || self.store.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kept) = store().saliencies(&start)?
-            && kept.len() == parameters.len()
+            && kept.len() == self.bench.network.parameters()
         {
             return Ok(Some(kept));
         }
-        let (pruning, seed) = (trial.pruning, trial.seed());
-        let computed = self.bench.saliencies(pruning, seed, parameters, team, go_on);
+        let computed = compute();
         if let Some(scores) = &computed {
-            self.images.fetch_add(self.bench.images_pruned_by(pruning), Ordering::Relaxed);
+            let images = self.bench.images_pruned_by(trial.pruning);
+            self.images.fetch_add(images, Ordering::Relaxed);
             store().keep_saliencies(&start, scores)?;
         }
         Ok(computed)
     }
+}
+
+/// The saliencies of a trial's initial weights; `None` if `go_on` said no on the way.
+pub(crate) fn score(
+    bench: &Bench,
+    trial: &Trial,
+    team: &mut Team,
+    go_on: &dyn Fn() -> bool,
+) -> Option<Vec<f32>> {
+    let parameters = initialize(&bench.network, trial.seed());
+    bench.saliencies(trial.pruning, trial.seed(), &parameters, team, go_on)
+}
+
+/// The session of `trial`, at step 0, pruned by its saliencies.
+pub(crate) fn begin(bench: &Bench, trial: &Trial, saliencies: Option<&[f32]>) -> Session {
+    let network = &bench.network;
+    let parameters = initialize(network, trial.seed());
+    let survivors = trial.cell.sparsity.survivors(parameters.len());
+    let pattern = match saliencies {
+        None => Pattern::dense(parameters.len()),
+        Some(saliencies) => Pattern::of_highest(saliencies, survivors),
+    };
+    let point = &trial.metaparameters;
+    Session::new(
+        Arc::new(Program::new(Arc::clone(network), Arc::new(pattern))),
+        Arc::clone(&bench.material),
+        &parameters,
+        lower_optimizer(trial.workload.optimizer, point),
+        lower_schedule(trial.workload.schedule, point),
+        Batches::new(
+            Arc::clone(&bench.train),
+            trial.cell.batch_size.0 as usize,
+            Order::Shuffled { seed: trial.workload.data_seed },
+        ),
+    )
 }

@@ -2,71 +2,14 @@
 
 #![allow(clippy::unwrap_used)] // Tests may.
 
-use parsity_data::Cache;
-use parsity_lab::{Bench, Event, Measures, Options, Question, Store, Summary, run};
-use parsity_study::{Cell, ModelFile, Outcome, Protocol, Record, Steps, Study, StudyFile};
+mod small;
+
+use parsity_lab::{Event, Measures, Options, Store, Summary, run};
+use parsity_study::{Cell, Outcome, Protocol, Record, Steps, Study};
+use small::{bench, question, timeless};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-
-const STUDY: &str = r#"
-name = "small"
-dataset = "glyphs-small"
-model = "tiny"
-optimizer = "momentum"
-goal_errors = [0.55, 0.42]
-step_budget = 400
-check_every = [{ from_batch_size = 2, steps = 8 }, { from_batch_size = 100, steps = 4 }]
-batch_sizes = [32, 128]
-sparsities = [0.0, 0.8]
-trials = 8
-validation_share = 0.05
-[search]
-learning_rate = { from = 1e-3, to = 1.0 }
-momentum = { from = 0.5, to = 0.99 }
-"#;
-
-const MODEL: &str = r#"
-name = "tiny"
-input = [1, 28, 28]
-[[layers]]
-kind = "conv"
-filters = 6
-size = 5
-stride = 3
-[[layers]]
-kind = "relu"
-[[layers]]
-kind = "max-pool"
-size = 2
-[[layers]]
-kind = "flatten"
-[[layers]]
-kind = "dense"
-units = 10
-"#;
-
-fn question() -> Question {
-    let model = ModelFile::parse("tiny.toml", MODEL).unwrap();
-    let study = Study::new(StudyFile::parse("small.toml", STUDY).unwrap(), model).unwrap();
-    Question { study, folder: PathBuf::new() }
-}
-
-fn bench() -> &'static Bench {
-    static BENCH: OnceLock<Bench> = OnceLock::new();
-    BENCH.get_or_init(|| {
-        // Generated, so that nothing of this machine's user is read or written.
-        let nowhere = Cache::at(PathBuf::from("no such folder"));
-        Bench::for_study(&question(), &nowhere).unwrap()
-    })
-}
-
-/// A record without what differs from run to run.
-fn timeless(records: Vec<Record>) -> Vec<Record> {
-    records.into_iter().map(|record| Record { seconds: 0.0, ..record }).collect()
-}
 
 /// Carries out the study in a store of its own; `stop_after` raises the flag after so many
 /// intervals, and the run is taken up again, until all is done.
@@ -124,13 +67,13 @@ fn table(records: &[Record]) -> Table {
 }
 
 #[test]
-fn racing_and_bounded_checks_give_the_exhaustive_table_for_less_work() {
-    let with = |racing, bounded_checks| {
-        carry_out(|options| options.measures = Measures { racing, bounded_checks }, None)
-    };
-    let (most, exhaustive) = with(false, false);
+fn each_measure_gives_the_exhaustive_table_for_less_work() {
+    let with = |measures| carry_out(|options| options.measures = measures, None);
+    let none = Measures { racing: false, bounded_checks: false, proofs: false };
+    let (most, exhaustive) = with(none);
     assert!(exhaustive.iter().all(|record| record.protocol == Protocol::Exhaustive));
-    assert!(exhaustive.iter().all(|record| record.outcome != Outcome::Outpaced));
+    let early = |record: &Record| [Outcome::Outpaced, Outcome::Collapsed].contains(&record.outcome);
+    assert!(!exhaustive.iter().any(early));
     let whole = |record: &Record| record.observations.iter().all(|seen| seen.exact);
     assert!(exhaustive.iter().all(whole));
     let expected = table(&exhaustive);
@@ -140,14 +83,22 @@ fn racing_and_bounded_checks_give_the_exhaustive_table_for_less_work() {
         println!("{name:20} {:>14} {:>18}", work.trained, work.evaluated);
     };
     tell("exhaustive", most);
-    for (name, racing, bounded_checks) in
-        [("bounded checks only", false, true), ("racing only", true, false), ("both", true, true)]
-    {
-        let (work, records) = with(racing, bounded_checks);
+    for (name, measures) in [
+        ("bounded checks only", Measures { bounded_checks: true, ..none }),
+        ("proofs only", Measures { proofs: true, ..none }),
+        ("racing only", Measures { racing: true, ..none }),
+        ("all", Protocol::Racing.into()),
+    ] {
+        let (work, records) = with(measures);
         tell(name, work);
         assert_eq!(table(&records), expected, "{name}");
-        assert!(work.trained <= most.trained && work.evaluated < most.evaluated);
-        assert_eq!(work.trained < most.trained, racing);
+        assert!(work.trained <= most.trained);
+        // A proof looks at images, too.
+        let fewer_checks = measures.racing || measures.bounded_checks;
+        assert!(work.evaluated < most.evaluated || !fewer_checks);
+        assert_eq!(work.trained < most.trained, measures.racing || measures.proofs);
+        let collapsed = records.iter().filter(|record| record.outcome == Outcome::Collapsed);
+        assert_eq!(collapsed.count() > 0, measures.proofs, "some are to collapse");
         // A lower bound is one, and reached goals are exact.
         for (fast, full) in records.iter().zip(&exhaustive) {
             for (fast, full) in fast.observations.iter().zip(&full.observations) {

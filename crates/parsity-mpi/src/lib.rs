@@ -8,15 +8,14 @@
 mod world;
 
 #[cfg(feature = "mpi")]
-pub use world::World;
+pub use world::{Talkers, World};
 
 /// How many processes were launched together with this one, if a launcher did: `mpirun`,
 /// `mpiexec` or Slurm's `srun`.
 pub fn launched() -> Option<usize> {
+    // Slurm's number of tasks is also set in batch scripts, which are one process; that of a
+    // step only where `srun` started it.
     const SIZES: [&str; 4] =
-        ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS"];
-    // Slurm sets the number of tasks for batch scripts, too, which are one process.
-    let by_slurm = std::env::var_os("SLURM_PROCID").is_some();
-    let sizes = SIZES.iter().filter(|name| **name != "SLURM_NTASKS" || by_slurm);
-    sizes.filter_map(|name| std::env::var(name).ok()).find_map(|size| size.parse().ok())
+        ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS"];
+    SIZES.iter().filter_map(|name| std::env::var(name).ok()).find_map(|size| size.parse().ok())
 }

@@ -5,6 +5,8 @@
 
 mod suite;
 
+#[cfg(feature = "mpi")]
+use parsity_engine::Comm;
 use parsity_engine::comm::Link;
 
 #[test]
@@ -23,8 +25,18 @@ fn channels_between_threads_keep_the_contract() {
 #[test]
 fn mpi_keeps_the_contract() {
     if parsity_mpi::launched().is_some() {
-        let mut world = parsity_mpi::World::start().expect("it is started once");
-        return suite::examine(&mut world);
+        let mut world = parsity_mpi::World::start(parsity_mpi::Talkers::Several)
+            .expect("it is started once, and any thread may talk");
+        let (rank, size) = (world.rank(), world.size());
+        suite::examine(&mut world);
+        // The groups of a world keep the contract, too, and do not hear of each other.
+        if size % 2 == 0 {
+            let mut group = world.group(2);
+            assert_eq!((group.rank(), group.size()), (rank % 2, 2));
+            suite::examine(&mut group);
+        }
+        drop(world);
+        return parsity_mpi::World::end();
     }
     let itself = std::env::current_exe().expect("tests have a path");
     for size in ["1", "2", "3", "4"] {

@@ -13,7 +13,7 @@ use parsity_study::{Optimizer, Steps};
 use specimen::{facts, running, theory, theory_of_sgd, theory_with};
 use std::error::Error;
 use std::path::Path;
-use trials::{searched, trials, watched, with_two_goals};
+use trials::{pruned, searched, trials, watched, with_two_goals};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args().nth(1).ok_or("name a folder for the gallery")?;
@@ -40,7 +40,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let folder = Path::new(&folder).join(&study.facts.name);
         let summaries = summarize(&study.facts, &study.cells, &study.records);
         let answer = Answer::of(std::slice::from_ref(&study), &[]);
-        write_report(&folder, &answer, &[study], &[])?;
+        let survivors = [pruned(&study.facts.name, &usual[1..])];
+        write_report(&folder, &answer, &[study], &[], &survivors)?;
         std::fs::write(folder.join("matrix.txt"), steps_matrix(&summaries, false))?;
         std::fs::write(folder.join("list.txt"), steps_list(&summaries, true))?;
     }
@@ -53,6 +54,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     ];
     let runs = watched(&usual);
     let answer = Answer::of(&compared, &runs);
-    write_report(&Path::new(&folder).join("compared"), &answer, &compared, &runs)?;
+    write_report(&Path::new(&folder).join("compared"), &answer, &compared, &runs, &[])?;
     Ok(())
 }

@@ -21,6 +21,13 @@ pub fn batch_axis(sizes: impl IntoIterator<Item = BatchSize>) -> Axis {
     Axis { label: "Batch size →".to_owned(), scale: Scale::Log2, range, ticks }
 }
 
+/// Where the mark of the sparsity of that rank, out of `ranks`, stands at a batch size: those
+/// of one batch size stand side by side, so that equal values do not hide each other.
+pub fn beside(batch_size: f64, rank: usize, ranks: usize) -> f64 {
+    const OCTAVES: f64 = 0.08;
+    batch_size * 2f64.powf(OCTAVES * (rank as f64 - (ranks.max(1) - 1) as f64 / 2.0))
+}
+
 /// From a power of two to a power of two around all values, and at least two octaves.
 pub fn octaves(label: &str, values: impl IntoIterator<Item = f64>) -> Axis {
     // A little air keeps marks off the edges.
@@ -100,6 +107,18 @@ mod tests {
         assert_eq!(labels(&decades("", [0.02, 0.06])), ["0.02", "0.05"]);
         assert_eq!(labels(&octaves("", [1.4, 2.2])), ["1", "2", "4"]);
         assert_eq!(labels(&octaves("", [0.9, 1.0])), ["0.5", "1", "2"]);
+    }
+
+    #[test]
+    fn marks_of_one_batch_size_stand_side_by_side_about_it() {
+        assert_eq!(beside(64.0, 0, 1), 64.0);
+        assert_eq!(beside(64.0, 1, 3), 64.0);
+        let places: Vec<f64> = (0..4).map(|rank| beside(64.0, rank, 4)).collect();
+        assert!(places.is_sorted() && places[0] < 64.0 && places[3] > 64.0);
+        // Even six stay nearer to their batch size than to the next one.
+        assert!(
+            beside(64.0, 5, 6) < 64.0 * 2f64.sqrt() && beside(128.0, 0, 6) > 64.0 * 2f64.sqrt()
+        );
     }
 
     #[test]

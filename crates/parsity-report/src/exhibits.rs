@@ -7,9 +7,10 @@ use crate::ratio::draw_ratios;
 use crate::scaling::draw_scaling;
 use crate::search::draw_search;
 use crate::smoothness::{draw_lipschitz, draw_training};
+use crate::survivors::draw_survivors;
 use crate::work::draw_work;
-use parsity_analysis::{Answer, GoalAnswer, Group, StudyAnswer, StudyRecords};
-use parsity_study::SmoothnessRun;
+use parsity_analysis::{Answer, GoalAnswer, Group, StudyAnswer, StudyRecords, alike};
+use parsity_study::{SmoothnessRun, Survivors};
 
 /// A figure with its place in the report.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,13 +23,14 @@ pub struct Exhibit {
     pub figure: Figure,
 }
 
-/// The figures of `answer`, which is that to `studies`, and of the trainings whose
-/// smoothness was watched. Figures that would show nothing are left out, except for the
+/// The figures of `answer`, which is that to `studies`, of the trainings whose smoothness was
+/// watched, and of what survived pruning, for the studies of which that is known. Figures that would show nothing are left out, except for the
 /// scaling figure, which says why.
 pub fn exhibits(
     answer: &Answer,
     studies: &[StudyRecords],
     smoothness: &[SmoothnessRun],
+    survivors: &[Survivors],
 ) -> Vec<Exhibit> {
     let mut all = Vec::new();
     for (study, records) in answer.studies.iter().zip(studies) {
@@ -46,6 +48,8 @@ pub fn exhibits(
             let search = draw_search(facts, index, &records.cells, &records.records);
             add("search", Some(goal), search);
         }
+        let pruned = survivors.iter().find(|it| it.study == study.facts.name);
+        add("survivors", None, pruned.and_then(|it| draw_survivors(study, it)));
         add("work", None, draw_work(study));
     }
     all.splice(0..0, optimizers(answer));
@@ -70,27 +74,8 @@ fn optimizers(answer: &Answer) -> Vec<Exhibit> {
 
 /// The figures of watched trainings, for each set of them that differ in sparsity only.
 fn watched(smoothness: &[SmoothnessRun]) -> Vec<Exhibit> {
-    let mut sets: Vec<Vec<&SmoothnessRun>> = Vec::new();
-    for run in smoothness {
-        let same = |it: &&mut Vec<&SmoothnessRun>| {
-            it.iter().all(|other| {
-                other.dataset == run.dataset
-                    && other.model == run.model
-                    && other.optimizer == run.optimizer
-                    && other.metaparameters == run.metaparameters
-                    && other.batch_size == run.batch_size
-                    && other.seed == run.seed
-                    && other.sparsity != run.sparsity
-            })
-        };
-        match sets.iter_mut().find(same) {
-            Some(set) => set.push(run),
-            None => sets.push(vec![run]),
-        }
-    }
     let mut all = Vec::new();
-    for (index, set) in sets.iter_mut().enumerate() {
-        set.sort_by_key(|run| run.sparsity);
+    for (index, set) in alike(smoothness).iter().enumerate() {
         for (kind, figure) in [("lipschitz", draw_lipschitz(set)), ("training", draw_training(set))]
         {
             let name = if index == 0 { kind.to_owned() } else { format!("{kind}-{}", index + 1) };

@@ -211,6 +211,13 @@ pub struct LegendEntry {
     pub label: String,
 }
 
+impl Panel {
+    /// A panel with nothing but its axes and `series`.
+    pub fn new(x: Axis, y: Axis, series: Vec<Series>) -> Self {
+        Panel { title: None, x, y, series, above: None, spans: Vec::new(), remark: None }
+    }
+}
+
 impl Axis {
     /// Whether `value` is shown.
     pub fn shows(&self, value: f64) -> bool {

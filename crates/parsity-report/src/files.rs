@@ -1,13 +1,14 @@
 //! The files of a report, written so that a reader never finds half of one.
 
 use crate::exhibits::{Exhibit, exhibits, file_name};
+use crate::figure::Figure;
 use crate::page::page;
 use crate::png::png;
 use crate::svg::svg;
 use crate::table::steps_csv;
 use crate::tables;
 use parsity_analysis::{Answer, CellSummary, StudyRecords};
-use parsity_study::SmoothnessRun;
+use parsity_study::{SmoothnessRun, Survivors};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -52,28 +53,18 @@ pub fn write_report(
     answer: &Answer,
     studies: &[StudyRecords],
     smoothness: &[SmoothnessRun],
+    survivors: &[Survivors],
 ) -> Result<Vec<PathBuf>, ReportError> {
-    let exhibits = exhibits(answer, studies, smoothness);
+    let exhibits = exhibits(answer, studies, smoothness, survivors);
     let mut files = Vec::new();
     for Exhibit { name, figure, .. } in &exhibits {
-        files.push((format!("{name}.svg"), svg(figure).into_bytes()));
-        files.push((format!("{name}.png"), png(figure)));
-        files.push((format!("{name}.csv"), figure.data.csv().into_bytes()));
+        files.extend(figure_files(name, figure));
     }
     files.extend(tables_of(answer));
     let tables: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
     let page = page(answer, &exhibits, &tables);
     files.insert(0, ("index.html".to_owned(), page.into_bytes()));
-    fs::create_dir_all(folder)
-        .map_err(|source| ReportError::Folder { path: folder.to_owned(), source })?;
-    let written = files.into_iter().map(|(name, bytes)| {
-        let path = folder.join(name);
-        match replace(&path, &bytes) {
-            Ok(()) => Ok(path),
-            Err(source) => Err(ReportError::File { path, source }),
-        }
-    });
-    written.collect()
+    write_all(folder, files)
 }
 
 /// The tables of a report and `answer.json`, each with the name of its file.
@@ -99,13 +90,50 @@ pub fn tables_of(answer: &Answer) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Puts `bytes` into a new file beside `path`, which then takes its name.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes a figure into `folder` as SVG, PNG and CSV of that name, and returns the paths.
+pub fn write_figure(
+    folder: &Path,
+    name: &str,
+    figure: &Figure,
+) -> Result<Vec<PathBuf>, ReportError> {
+    write_all(folder, figure_files(name, figure).into())
+}
+
+fn figure_files(name: &str, figure: &Figure) -> [(String, Vec<u8>); 3] {
+    [
+        (format!("{name}.svg"), svg(figure).into_bytes()),
+        (format!("{name}.png"), png(figure)),
+        (format!("{name}.csv"), figure.data.csv().into_bytes()),
+    ]
+}
+
+/// Writes files into `folder`, which is made if it is missing.
+fn write_all(folder: &Path, files: Vec<(String, Vec<u8>)>) -> Result<Vec<PathBuf>, ReportError> {
+    make_folder(folder)?;
+    let written = files.into_iter().map(|(name, bytes)| {
+        let path = folder.join(name);
+        replace(&path, |file| file.write_all(&bytes))?;
+        Ok(path)
+    });
+    written.collect()
+}
+
+/// Makes a folder, if it is missing.
+pub(crate) fn make_folder(folder: &Path) -> Result<(), ReportError> {
+    fs::create_dir_all(folder)
+        .map_err(|source| ReportError::Folder { path: folder.to_owned(), source })
+}
+
+/// Lets `write` fill a new file beside `path`, which then takes its name.
+pub(crate) fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut fs::File) -> io::Result<()>,
+) -> Result<(), ReportError> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let beside = PathBuf::from(name);
     let written = fs::File::create(&beside).and_then(|mut file| {
-        file.write_all(bytes)?;
+        write(&mut file)?;
         file.sync_all()
     });
     let renamed = written.and_then(|()| fs::rename(&beside, path));
@@ -113,5 +141,5 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         // The first error is the one to tell; a file that was never made cannot be removed.
         let _ = fs::remove_file(&beside);
     }
-    renamed
+    renamed.map_err(|source| ReportError::File { path: path.to_owned(), source })
 }

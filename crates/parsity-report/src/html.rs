@@ -47,9 +47,9 @@ impl Html {
         self.0 += ">";
     }
 
-    /// Text.
+    /// Text. No line ends between a number and its per cent sign.
     pub fn text(&mut self, text: &str) {
-        self.0 += &Escaped(text).to_string();
+        self.0 += &Escaped(text).to_string().replace(" %", "\u{a0}%");
     }
 
     /// Markup that is safe: figures and style sheets of this crate.
@@ -86,6 +86,13 @@ mod tests {
             "<!DOCTYPE html>\n<p title=\"&quot;&gt;&lt;script&gt;\">\
              a &lt; b &amp; &#39;c&#39; &gt;  &quot;d&quot;</p>\n"
         );
+    }
+
+    #[test]
+    fn a_number_stays_with_its_per_cent_sign() {
+        let mut html = Html::default();
+        html.leaf("p", &[], "90 % of 100 steps");
+        assert!(html.finish().contains("90\u{a0}% of 100 steps"));
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub fn about(value: f64) -> String {
 }
 
 /// A number to so many digits.
-fn rounded(value: f64, digits: i32) -> String {
+pub fn rounded(value: f64, digits: i32) -> String {
     if !value.is_finite() {
         return "∞".to_owned();
     }

@@ -1,6 +1,6 @@
 //! Where the best metaparameters move with batch size: a panel per metaparameter.
 
-use crate::axes::{batch_axis, decades};
+use crate::axes::{batch_axis, beside, decades};
 use crate::data::{Data, field};
 use crate::facts::{protocol, workload};
 use crate::figure::{Axis, Figure, LegendEntry, LegendGroup, Mark, Panel, Series, Stroke};
@@ -84,7 +84,8 @@ fn panel(
         let cells = best.iter().filter(|cell| cell.sparsity == sparsity);
         let mut marks: Vec<Mark> = cells
             .filter_map(|cell| {
-                let at = (f64::from(cell.batch_size.0), value(cell)?);
+                let place = beside(cell.batch_size.0.into(), rank, sparsities.len());
+                let at = (place, value(cell)?);
                 let note = format!(
                     "batch size {}, sparsity {sparsity}: {}",
                     grouped(cell.batch_size.0.into()),
@@ -99,15 +100,7 @@ fn panel(
         Series { colour, stroke: Stroke::Solid, lines: vec![line], marks }
     });
     let series = series.collect();
-    Some(Panel {
-        title: None,
-        x: x.clone(),
-        y,
-        series,
-        above: None,
-        spans: Vec::new(),
-        remark: None,
-    })
+    Some(Panel::new(x.clone(), y, series))
 }
 
 fn legend(sparsities: &[Sparsity], open: bool) -> Vec<LegendGroup> {

@@ -75,7 +75,7 @@ fn panel(members: &[Member<'_>], sparsity: Sparsity, x: &Axis, y: &Axis) -> Pane
         }));
     }
     let title = Some(format!("Sparsity {sparsity}"));
-    Panel { title, x: x.clone(), y: y.clone(), series, above: None, spans, remark: None }
+    Panel { title, spans, ..Panel::new(x.clone(), y.clone(), series) }
 }
 
 /// The colour of a sparsity in as many shades as there are studies, from light to dark.

@@ -60,6 +60,7 @@ pub fn outcome_colour(outcome: Outcome) -> Colour {
         Outcome::Incomplete => Colour(0x7d, 0x86, 0x90),
         Outcome::Infeasible => Colour(0xd6, 0x33, 0x3f),
         Outcome::Outpaced => Colour(0xa4, 0xb4, 0xc6),
+        Outcome::Collapsed => Colour(0x7d, 0x86, 0x90),
         Outcome::Failed => Colour(0x8a, 0x4b, 0x08),
     }
 }
@@ -67,7 +68,7 @@ pub fn outcome_colour(outcome: Outcome) -> Colour {
 /// A colour in a light shade at 0, as it is in the middle, and in a dark one at 1.
 pub fn shade(colour: Colour, at: f64) -> Colour {
     if at < 0.5 {
-        mix(colour, PAPER, (0.5 - at) * 1.1)
+        mix(colour, PAPER, (0.5 - at) * 0.8)
     } else {
         mix(colour, Colour(0, 0, 0), (at - 0.5) * 1.0)
     }

@@ -1,6 +1,6 @@
 //! The ratio figure: the steps of each pruned network over those of the dense one.
 
-use crate::axes::batch_axis;
+use crate::axes::{batch_axis, beside};
 use crate::data::{Data, field};
 use crate::facts::{protocol, workload};
 use crate::figure::{
@@ -32,7 +32,10 @@ pub fn draw_ratios(facts: &StudyFacts, goal: &GoalAnswer) -> Option<Figure> {
         goal.scaling.curves.iter().position(|curve| curve.sparsity == it.sparsity).unwrap_or(1)
     };
     let mut series = vec![dense];
-    series.extend(goal.ratios.iter().flat_map(|it| of_sparsity(it, rank(it), &y, ends)));
+    for (index, it) in goal.ratios.iter().enumerate() {
+        let place = |size: f64| beside(size, index, goal.ratios.len());
+        series.extend(of_sparsity(it, rank(it), &place, &y, ends));
+    }
     let legend = legend(goal, &rank);
     Some(Figure {
         title: format!(
@@ -41,15 +44,7 @@ pub fn draw_ratios(facts: &StudyFacts, goal: &GoalAnswer) -> Option<Figure> {
         ),
         facts: vec![workload(facts), protocol(facts)],
         description: describe(goal),
-        panels: vec![Panel {
-            title: None,
-            x,
-            y,
-            series,
-            above: None,
-            spans: Vec::new(),
-            remark: None,
-        }],
+        panels: vec![Panel::new(x, y, series)],
         columns: 1,
         legend,
         data: data(goal),
@@ -71,12 +66,19 @@ fn ratio_axis(ratios: &[f64]) -> Axis {
 }
 
 /// Spans between checks, the straight line through them, and the ratios themselves.
-fn of_sparsity(of: &SparsityRatios, rank: usize, y: &Axis, ends: (f64, f64)) -> Vec<Series> {
+fn of_sparsity(
+    of: &SparsityRatios,
+    rank: usize,
+    place: &dyn Fn(f64) -> f64,
+    y: &Axis,
+    ends: (f64, f64),
+) -> Vec<Series> {
     let colour = sparsity_colour(of.sparsity);
     let (low, high) = y.range;
     let points = || of.ratios.points.iter().filter(|it| it.ratio.is_some());
     let span = |point: &RatioPoint| {
-        [point.above, point.at_most].map(|end| (point.batch_size, end.clamp(low, high))).to_vec()
+        let x = place(point.batch_size);
+        [point.above, point.at_most].map(|end| (x, end.clamp(low, high))).to_vec()
     };
     let line = of.ratios.line.map(|line| {
         let first = of.ratios.points.first().map_or(ends.0, |it| it.batch_size);
@@ -90,7 +92,8 @@ fn of_sparsity(of: &SparsityRatios, rank: usize, y: &Axis, ends: (f64, f64)) -> 
         let ratio = point.ratio.unwrap_or(f64::NAN);
         let size = grouped(point.batch_size as u64);
         let note = format!("batch size {size}, sparsity {}: {} times", of.sparsity, about(ratio));
-        Mark { at: (point.batch_size, ratio), shape: rank_shape(rank), open: false, note }
+        let at = (place(point.batch_size), ratio);
+        Mark { at, shape: rank_shape(rank), open: false, note }
     };
     let series = |stroke, lines, marks| Series { colour, stroke, lines, marks };
     vec![

@@ -178,6 +178,7 @@ fn outcome_mark(outcome: Outcome) -> (Shape, bool) {
         Outcome::Incomplete => (Shape::Triangle, false),
         Outcome::Infeasible => (Shape::Cross, false),
         Outcome::Outpaced => (Shape::Circle, true),
+        Outcome::Collapsed => (Shape::Triangle, true),
         Outcome::Failed => (Shape::Square, true),
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::axes::{decades, linear};
 use crate::data::Data;
-use crate::figure::{Axis, Figure, LegendEntry, LegendGroup, Panel, Series, Stroke};
-use crate::numerals::{about, significant};
-use crate::palette::{GREY, sparsity_colour};
+use crate::figure::{Axis, Figure, LegendEntry, LegendGroup, Mark, Panel, Series, Stroke};
+use crate::numerals::{grouped, rounded, significant};
+use crate::palette::{GREY, rank_shape, sparsity_colour};
 use parsity_study::{SmoothnessPoint, SmoothnessRun};
 
 /// The Lipschitz constants of `runs`, which differ in their sparsity only, with their
@@ -15,17 +15,14 @@ pub fn draw_lipschitz(runs: &[&SmoothnessRun]) -> Option<Figure> {
     let x = steps_axis(runs);
     let y = decades("↑ Local Lipschitz constant", points().map(|it| it.lipschitz));
     let mut series = Vec::new();
-    for run in runs {
+    for (rank, run) in runs.iter().enumerate() {
         let (colour, average) = (sparsity_colour(run.sparsity), average(run));
-        let line = |stroke, line: Vec<(f64, f64)>| {
-            let lines = vec![line];
-            Series { colour, stroke, lines, marks: Vec::new() }
-        };
         if y.shows(average) {
             let ends = [x.range.0, x.range.1].map(|step| (step, average));
-            series.push(line(Stroke::Dashed, ends.to_vec()));
+            let lines = vec![ends.to_vec()];
+            series.push(Series { colour, stroke: Stroke::Dashed, lines, marks: Vec::new() });
         }
-        series.push(line(Stroke::Solid, of_run(run, &y, |it| it.lipschitz)));
+        series.push(of_run(run, rank, &y, |it| it.lipschitz));
     }
     let averages = runs
         .iter()
@@ -36,21 +33,14 @@ pub fn draw_lipschitz(runs: &[&SmoothnessRun]) -> Option<Figure> {
         mark: None,
         label: "average".to_owned(),
     };
-    let mut legend = vec![sparsities(runs, &|run| format!(", average {}", about(average(run))))];
+    let mut legend =
+        vec![sparsities(runs, &|run| format!(", average {}", rounded(average(run), 3)))];
     legend.push(LegendGroup { title: None, entries: vec![dashed] });
     Some(Figure {
         title: "Smoothness: local Lipschitz constant of the gradient over training".to_owned(),
         facts: vec![facts(runs)],
         description: averages.collect::<Vec<_>>().join(" "),
-        panels: vec![Panel {
-            title: None,
-            x,
-            y,
-            series,
-            above: None,
-            spans: Vec::new(),
-            remark: None,
-        }],
+        panels: vec![Panel::new(x, y, series)],
         columns: 1,
         legend,
         data: data(runs),
@@ -64,15 +54,9 @@ pub fn draw_training(runs: &[&SmoothnessRun]) -> Option<Figure> {
     let x = steps_axis(runs);
     let panel = |label, of: fn(&SmoothnessPoint) -> f64| {
         let y = decades(label, points().map(of));
-        let series = runs.iter().map(|run| Series {
-            colour: sparsity_colour(run.sparsity),
-            stroke: Stroke::Solid,
-            lines: vec![of_run(run, &y, of)],
-            marks: Vec::new(),
-        });
+        let series = runs.iter().enumerate().map(|(rank, run)| of_run(run, rank, &y, of));
         let series = series.collect();
-        let x = x.clone();
-        Panel { title: None, x, y, series, above: None, spans: Vec::new(), remark: None }
+        Panel::new(x.clone(), y, series)
     };
     let last = runs.iter().filter_map(|run| {
         let it = run.points.last()?;
@@ -107,9 +91,25 @@ fn steps_axis(runs: &[&SmoothnessRun]) -> Axis {
     linear("Steps →", steps)
 }
 
-fn of_run(run: &SmoothnessRun, y: &Axis, of: fn(&SmoothnessPoint) -> f64) -> Vec<(f64, f64)> {
-    let points = run.points.iter().map(|it| (it.step.0 as f64, of(it)));
-    points.filter(|&(_, value)| y.shows(value)).collect()
+/// A line through what was seen of a run, with a mark where it was looked at.
+fn of_run(run: &SmoothnessRun, rank: usize, y: &Axis, of: fn(&SmoothnessPoint) -> f64) -> Series {
+    let shown = run.points.iter().filter(|it| y.shows(of(it)));
+    let marks: Vec<Mark> = shown
+        .map(|it| Mark {
+            at: (it.step.0 as f64, of(it)),
+            shape: rank_shape(rank),
+            open: false,
+            note: format!(
+                "step {}, sparsity {}: {}",
+                grouped(it.step.0),
+                run.sparsity,
+                significant(of(it))
+            ),
+        })
+        .collect();
+    let line = marks.iter().map(|mark| mark.at).collect();
+    let colour = sparsity_colour(run.sparsity);
+    Series { colour, stroke: Stroke::Solid, lines: vec![line], marks }
 }
 
 fn facts(runs: &[&SmoothnessRun]) -> Vec<String> {
@@ -126,10 +126,10 @@ fn facts(runs: &[&SmoothnessRun]) -> Vec<String> {
 }
 
 fn sparsities(runs: &[&SmoothnessRun], more: &dyn Fn(&SmoothnessRun) -> String) -> LegendGroup {
-    let entries = runs.iter().map(|run| LegendEntry {
+    let entries = runs.iter().enumerate().map(|(rank, run)| LegendEntry {
         colour: sparsity_colour(run.sparsity),
         stroke: Some(Stroke::Solid),
-        mark: None,
+        mark: Some((rank_shape(rank), false)),
         label: format!("{}{}", run.sparsity, more(run)),
     });
     LegendGroup { title: Some("Sparsity".to_owned()), entries: entries.collect() }

@@ -6,10 +6,10 @@
 
 use crate::views;
 use axum::body::Bytes;
-use parsity_analysis::{Answer, StudyRecords};
-use parsity_lab::{Edition, Store, StoreError, StoredStudy};
+use parsity_analysis::Answer;
+use parsity_lab::{Edition, LabError, Store, StoredStudy, gather};
 use parsity_report::{Exhibit, exhibits};
-use parsity_study::SmoothnessRun;
+use parsity_study::Evidence;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -25,33 +25,24 @@ pub(crate) struct Told {
     /// What the store had when it was read, as text.
     pub(crate) edition: String,
     pub(crate) stored: Vec<StoredStudy>,
-    pub(crate) records: Vec<StudyRecords>,
+    pub(crate) evidence: Evidence,
     pub(crate) answer: Answer,
-    watched: Vec<SmoothnessRun>,
     exhibits: OnceCell<Vec<Exhibit>>,
     page: OnceCell<Bytes>,
 }
 
 impl Told {
-    fn read(store: &Store, stored: Vec<StoredStudy>, edition: String) -> Result<Self, StoreError> {
-        let mut records = Vec::new();
-        let mut watched: Vec<SmoothnessRun> = Vec::new();
-        for study in &stored {
-            let (facts, cells) = (study.facts.clone(), study.cells());
-            let known = |it: &SmoothnessRun| it.dataset == facts.dataset && it.model == facts.model;
-            if !watched.iter().any(known) {
-                watched.extend(store.smoothness(&facts.dataset, &facts.model)?);
-            }
-            records.push(StudyRecords { facts, cells, records: store.records(study, false)? });
-        }
-        let answer = Answer::of(&records, &watched);
+    fn read(store: &Store, stored: Vec<StoredStudy>, edition: String) -> Result<Self, LabError> {
+        let evidence = gather(store, &stored)?;
+        let answer = Answer::of(&evidence.studies, &evidence.smoothness);
         let (exhibits, page) = (OnceCell::new(), OnceCell::new());
-        Ok(Told { edition, stored, records, answer, watched, exhibits, page })
+        Ok(Told { edition, stored, evidence, answer, exhibits, page })
     }
 
     /// All its figures.
     pub(crate) fn exhibits(&self) -> &[Exhibit] {
-        self.exhibits.get_or_init(|| exhibits(&self.answer, &self.records, &self.watched))
+        let Evidence { studies, smoothness, survivors } = &self.evidence;
+        self.exhibits.get_or_init(|| exhibits(&self.answer, studies, smoothness, survivors))
     }
 
     /// What the page shows, as JSON.
@@ -77,7 +68,7 @@ impl Shelf {
         &mut self,
         store: &Store,
         studies: Vec<StoredStudy>,
-    ) -> Result<Rc<Told>, StoreError> {
+    ) -> Result<Rc<Told>, LabError> {
         let names: Vec<&str> = studies.iter().map(|it| it.facts.name.as_str()).collect();
         let name = names.join(",");
         let editions: Result<Vec<Edition>, _> =

@@ -9,7 +9,7 @@ use crate::events::Listeners;
 use crate::machine::Machine;
 use crate::views::{self, State};
 use axum::body::Bytes;
-use parsity_lab::{Store, StoreError, StoredStudy, seconds_since_1970};
+use parsity_lab::{LabError, Store, StoreError, StoredStudy, seconds_since_1970};
 use parsity_report::{Figure, png::png, search::draw_search, svg::svg, tables_of};
 use parsity_study::{Cell, Record};
 use std::io;
@@ -133,9 +133,11 @@ fn identify(path: &Path) -> Option<Identity> {
     Some((0, u64::from(file.is_file())))
 }
 
-fn trouble(error: &StoreError) -> Trouble {
-    match error {
-        StoreError::NoStudy { study, .. } => Trouble::Nothing(format!("no study `{study}`")),
+fn trouble(error: impl Into<LabError>) -> Trouble {
+    match error.into() {
+        LabError::Store(StoreError::NoStudy { study, .. }) => {
+            Trouble::Nothing(format!("no study `{study}`"))
+        }
         other => Trouble::Store(other.to_string()),
     }
 }
@@ -198,7 +200,7 @@ impl Desk {
     /// worked out; whether there are more to come.
     fn look(&mut self) -> bool {
         self.looked = Some(Instant::now());
-        let found = self.open().and_then(|()| self.studies());
+        let found = self.open().map_err(LabError::from).and_then(|()| self.studies());
         let (studies, more, trouble) = match found {
             Ok((studies, more)) => (studies, more, None),
             Err(error) => {
@@ -223,7 +225,7 @@ impl Desk {
     }
 
     /// The state of all studies, and whether there are answers still to be worked out.
-    fn studies(&mut self) -> Result<(Vec<views::StudyState>, bool), StoreError> {
+    fn studies(&mut self) -> Result<(Vec<views::StudyState>, bool), LabError> {
         let Some((store, _)) = &self.open else { return Ok((Vec::new(), false)) };
         let stored = store.studies()?;
         let names: Vec<&str> = stored.iter().map(|it| it.facts.name.as_str()).collect();
@@ -264,19 +266,19 @@ impl Desk {
             Question::Live(name) => {
                 let told = self.told(name)?;
                 let (store, study) = self.study(name)?;
-                let heartbeat = store.heartbeat(&study).map_err(|error| trouble(&error))?;
+                let heartbeat = store.heartbeat(&study).map_err(trouble)?;
                 json(views::live(&told, heartbeat.as_ref(), seconds_since_1970()))
             }
             Question::Cell(name, cell) => {
                 let (store, study) = self.study(name)?;
                 let records = in_cell(&study, *cell)
-                    .and_then(|()| store.cell_records(&study, *cell).map_err(|it| trouble(&it)))?;
+                    .and_then(|()| store.cell_records(&study, *cell).map_err(trouble))?;
                 json(views::cell(&study.facts.goal_errors, &records))
             }
             Question::Search(name, cell, goal) => {
                 let told = self.told(name)?;
                 in_cell(&told.stored[0], *cell)?;
-                let study = &told.records[0];
+                let study = &told.evidence.studies[0];
                 let of_cell = study.records.iter().filter(|it| it.cell == *cell);
                 let records: Vec<Record> = of_cell.cloned().collect();
                 let figure = draw_search(&study.facts, *goal, &[*cell], &records);
@@ -287,11 +289,11 @@ impl Desk {
     }
 
     fn study(&mut self, name: &str) -> Result<(&Store, StoredStudy), Trouble> {
-        self.open().map_err(|error| trouble(&error))?;
+        self.open().map_err(trouble)?;
         let Some((store, _)) = &self.open else {
             return Err(Trouble::Store("the store is gone".to_owned()));
         };
-        let study = store.study(name).map_err(|error| trouble(&error))?;
+        let study = store.study(name).map_err(trouble)?;
         Ok((store, study))
     }
 
@@ -311,7 +313,7 @@ impl Desk {
         let Some((store, _)) = &self.open else {
             return Err(Trouble::Store("the store is gone".to_owned()));
         };
-        self.shelf.told(store, studies).map_err(|error| trouble(&error))
+        self.shelf.told(store, studies).map_err(trouble)
     }
 }
 

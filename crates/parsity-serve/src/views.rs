@@ -101,7 +101,7 @@ struct TimeLeft {
 
 fn time_left(told: &Told, heartbeat: Option<&Heartbeat>) -> Option<TimeLeft> {
     let threads = heartbeat?.threads.max(1) as f64;
-    let study = told.records.first()?;
+    let study = told.evidence.studies.first()?;
     let mut times = cell_times(&study.facts, &study.cells, &study.records);
     for trial in heartbeat.iter().flat_map(|it| &it.trials) {
         if let Some(time) = times.iter_mut().find(|it| it.cell == trial.cell) {

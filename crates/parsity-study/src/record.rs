@@ -55,17 +55,20 @@ pub enum Outcome {
     Infeasible,
     /// It could no longer be the best of its cell.
     Outpaced,
+    /// It was proved that it would never reach the goal: the network is dead.
+    Collapsed,
     /// The program failed, not the training: the message says how.
     Failed,
 }
 
 impl Outcome {
     /// All outcomes, in the order of tables and legends.
-    pub const ALL: [Outcome; 5] = [
+    pub const ALL: [Outcome; 6] = [
         Outcome::Complete,
         Outcome::Incomplete,
         Outcome::Infeasible,
         Outcome::Outpaced,
+        Outcome::Collapsed,
         Outcome::Failed,
     ];
 
@@ -76,6 +79,7 @@ impl Outcome {
             Outcome::Incomplete => "incomplete",
             Outcome::Infeasible => "infeasible",
             Outcome::Outpaced => "outpaced",
+            Outcome::Collapsed => "collapsed",
             Outcome::Failed => "failed",
         }
     }
@@ -103,7 +107,7 @@ pub struct Record {
     pub steps: Steps,
     /// The steps to each goal that it reached, from the loosest on.
     pub reached: Vec<Steps>,
-    /// Images looked at in goal checks.
+    /// Images looked at in goal checks, and for proofs.
     pub evaluated: u64,
     /// Seconds of computing.
     pub seconds: f64,

@@ -9,6 +9,7 @@
 //! printed with the fewest digits that read back as the same number.
 
 use crate::record::Cell;
+use crate::start;
 use crate::units::{Sparsity, Steps};
 use crate::workload::{Pruning, Workload};
 use serde::{Deserialize, Serialize};
@@ -78,14 +79,13 @@ impl Trial {
     /// A hash of all that its saliencies follow from, if `fingerprint` is that of the data
     /// set: the same in every cell, and under every optimizer.
     pub fn start(&self, fingerprint: &str) -> String {
-        let text = format!(
-            "parsity start 1\nfingerprint = {fingerprint}\n{}validation_share = {}\n{}seed = {}\n",
+        let lines = format!(
+            "{}validation_share = {}\n{}",
             self.workload.canonical_model(),
             self.workload.validation_share,
             self.pruning.canonical(),
-            self.seed(),
         );
-        Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+        start::id(fingerprint, &lines, self.seed())
     }
 
     /// Its id: the same trial has the same id in every study and on every machine.

@@ -47,7 +47,9 @@ pub(crate) enum Command {
     /// Carry out a study; run again to continue where it stopped
     #[command(after_help = "Examples:\n  parsity run glyphs-momentum\n  \
                             parsity run mnist-momentum --trials 4 --batch-sizes 64,256 --sparsities 0,0.9\n  \
-                            parsity run mnist-momentum --serve     and watch it in the browser\n\n\
+                            parsity run mnist-momentum --serve     and watch it in the browser\n  \
+                            mpirun -n 8 parsity run mnist-momentum --threads 1\n  \
+                            mpirun -n 8 parsity run cifar10-momentum-linear --ranks-per-trial 4 --threads 1\n\n\
                             Ctrl-C stops cleanly. Finished trials are kept and never repeated; those under way\n\
                             are saved every minute and go on where they stood, even after a kill.")]
     Run(Run),
@@ -58,6 +60,12 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  parsity report mnist-momentum --out mnist-report\n  \
                             parsity report mnist-sgd mnist-momentum mnist-nesterov")]
     Report(Report),
+    /// Write raw records, as they were measured, for other programs
+    #[command(after_help = "Examples:\n  parsity export mnist-momentum > records.csv\n  \
+                            parsity export mnist-momentum --table observations --format json\n  \
+                            parsity export mnist-sgd mnist-momentum --format parquet --out raw\n\n\
+                            The columns are in docs/export.md. Nothing is derived or rounded.")]
+    Export(Export),
     /// Watch studies in the browser while they run: heat map, curves, search, findings
     #[command(after_help = "Examples:\n  parsity serve\n  \
                             parsity serve --store mnist.sqlite --port 9000\n  \
@@ -69,7 +77,8 @@ pub(crate) enum Command {
     /// Say how many workers pay on a given network, by a study that was measured
     #[command(
         after_help = "Examples:\n  parsity forecast quickstart --store parsity-quickstart/parsity.sqlite\n  \
-                            parsity forecast mnist-momentum --workers 1,4,16,64 --bandwidth 10Gbit --latency 20us\n\n\
+                            parsity forecast mnist-momentum --workers 1,4,16,64 --bandwidth 10Gbit --latency 20us\n  \
+                            parsity forecast mnist-momentum --bandwidth 1Gbit --out mnist-forecast\n\n\
                             The steps are those of the store, the time of a step is measured here; the model of the\n\
                             network is in docs/parallel.md."
     )]
@@ -115,9 +124,9 @@ impl Command {
     pub(crate) fn needs_one_process(&self) -> Option<&'static str> {
         match self {
             Command::Quickstart(_) => Some("quickstart"),
-            Command::Run(_) => Some("run"),
             Command::Report(_) => Some("report"),
             Command::Serve(_) => Some("serve"),
+            Command::Export(_) => Some("export"),
             Command::Prune(_) => Some("prune"),
             Command::Bench(_) => Some("bench"),
             _ => None,
@@ -195,14 +204,18 @@ pub(crate) struct Run {
     pub(crate) extent: Extent,
     #[command(flatten)]
     pub(crate) store: StoreFile,
-    /// Trials that are trained at the same time [default: all cores]
+    /// Trials that are trained at the same time, on each rank [default: all cores]
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) threads: Option<usize>,
+    /// Under mpirun or srun: ranks that train one trial together, data parallel; else each
+    /// trains trials of its own
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = positive)]
+    pub(crate) ranks_per_trial: usize,
     /// Train every trial to its own end and validate on all images at every goal check, as
     /// published: the same table for much more work, and every point of the search
     #[arg(long)]
     pub(crate) exhaustive: bool,
-    /// Memory for trials that wait, in MB; the others wait on disk
+    /// Memory for trials that wait on each rank, in MB; the others wait on disk
     #[arg(long, value_name = "MB", default_value_t = 2048)]
     pub(crate) memory: usize,
     /// How often a trial under way is saved
@@ -242,6 +255,43 @@ pub(crate) struct Report {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Export {
+    /// Studies with records in the store; several stand one after the other
+    #[arg(required = true, value_name = "STUDY")]
+    pub(crate) studies: Vec<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreFile,
+    /// How to write them; parquet needs `--out`
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "csv")]
+    #[arg(requires_if("parquet", "out"))]
+    pub(crate) format: FormatArgument,
+    /// Which table [default: records; both into a folder]
+    #[arg(long, value_enum, value_name = "TABLE")]
+    pub(crate) table: Option<TableArgument>,
+    /// A file that ends in .csv, .json or .parquet, or a folder [default: standard output]
+    #[arg(long, value_name = "FILE or DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatArgument {
+    /// Comma-separated values
+    Csv,
+    /// A list of objects
+    Json,
+    /// Columns, in binary (built with `--features parquet`)
+    Parquet,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableArgument {
+    /// One row per trial
+    Records,
+    /// One row per goal check
+    Observations,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Forecast {
     /// A study with records in the store
     pub(crate) study: String,
@@ -261,6 +311,12 @@ pub(crate) struct Forecast {
     /// worker, such as 150us
     #[arg(long, value_name = "measured|TIME", default_value = "measured", value_parser = step_time)]
     pub(crate) step_time: StepTime,
+    /// Workers that share a machine: so many are at work here while a step is measured
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = positive)]
+    pub(crate) workers_per_machine: usize,
+    /// Folder for a figure of it: forecast.svg, .png and .csv
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

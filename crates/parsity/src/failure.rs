@@ -6,7 +6,6 @@ use anstyle::{AnsiColor, Style};
 use parsity_data::DataError;
 use parsity_lab::{LabError, StoreError};
 use parsity_serve::ServeError;
-use std::process::ExitCode;
 
 /// How a command that could do its work ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,11 +16,11 @@ pub(crate) enum End {
 }
 
 impl End {
-    pub(crate) fn code(self) -> ExitCode {
+    pub(crate) fn code(self) -> u8 {
         match self {
-            End::Done => ExitCode::SUCCESS,
-            End::SomethingFailed => ExitCode::from(1),
-            End::Interrupted => ExitCode::from(130),
+            End::Done => 0,
+            End::SomethingFailed => 1,
+            End::Interrupted => 130,
         }
     }
 }
@@ -29,9 +28,9 @@ impl End {
 /// Prints what went wrong on one line and what to do on the next; returns the exit code.
 ///
 /// Messages of the libraries are written as `what is wrong; what to do`.
-pub(crate) fn tell(error: &anyhow::Error) -> ExitCode {
+pub(crate) fn tell(error: &anyhow::Error) -> u8 {
     if is_broken_pipe(error) {
-        return ExitCode::SUCCESS;
+        return 0;
     }
     let chain = told(error);
     let (what, advice) = match chain.rsplit_once("; ") {
@@ -42,7 +41,7 @@ pub(crate) fn tell(error: &anyhow::Error) -> ExitCode {
     let cyan = Style::new().bold().fg_color(Some(AnsiColor::Cyan.into()));
     anstream::eprintln!("{red}error:{red:#} {what}");
     anstream::eprintln!("{cyan}help:{cyan:#} {advice}");
-    ExitCode::from(if is_request(error) { 2 } else { 1 })
+    if is_request(error) { 2 } else { 1 }
 }
 
 /// The error and its causes, each once: many messages tell their cause themselves.

@@ -20,8 +20,15 @@ fn main() -> ExitCode {
         Ok(()) => carry_out(command),
     };
     match result {
-        Ok(end) => end.code(),
-        Err(error) => failure::tell(&error),
+        Ok(end) => {
+            processes::part();
+            ExitCode::from(end.code())
+        }
+        Err(error) => {
+            let code = failure::tell(&error);
+            processes::abort(code);
+            ExitCode::from(code)
+        }
     }
 }
 
@@ -33,6 +40,7 @@ fn carry_out(command: Command) -> anyhow::Result<failure::End> {
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Status(arguments) => commands::status::status(&arguments),
         Command::Report(arguments) => commands::report::report(&arguments),
+        Command::Export(arguments) => commands::export::export(&arguments),
         Command::Serve(arguments) => commands::serve::serve(&arguments),
         Command::Forecast(arguments) => commands::forecast::forecast(&arguments),
         Command::Train(arguments) => commands::train::train(&arguments),

@@ -1,21 +1,60 @@
-//! Training on several processes, under a real `mpirun`: the same bits, and a clear end when
-//! one of them is lost.
+//! Training, and whole studies, on several processes under a real `mpirun`: the same bits, and a
+//! clear end when one of them is lost.
 
 #![allow(clippy::unwrap_used)] // Tests may.
 
+use parsity_lab::Store;
+use parsity_study::Record;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const TRAIN: &str = "train --dataset glyphs-small --model simple-cnn --optimizer momentum \
                      --learning-rate 0.02 --momentum 0.9 --batch-size 200 --threads 1 --check-every 4";
 
+const STUDY: &str = r#"
+name = "small"
+dataset = "glyphs-small"
+model = "tiny.toml"
+optimizer = "momentum"
+goal_error = 0.4
+step_budget = 240
+check_every = 8
+batch_sizes = [32, 128]
+sparsities = [0.0, 0.8]
+trials = 4
+validation_share = 0.02
+"#;
+
+const MODEL: &str = r#"
+name = "tiny"
+input = [1, 28, 28]
+[[layers]]
+kind = "conv"
+filters = 6
+size = 5
+stride = 3
+[[layers]]
+kind = "relu"
+[[layers]]
+kind = "max-pool"
+size = 2
+[[layers]]
+kind = "flatten"
+[[layers]]
+kind = "dense"
+units = 10
+"#;
+
 struct Desk(TempDir);
 
 impl Desk {
     fn new() -> Self {
-        Desk(tempfile::tempdir().unwrap())
+        let desk = Desk(tempfile::tempdir().unwrap());
+        std::fs::write(desk.path("study.toml"), STUDY).unwrap();
+        std::fs::write(desk.path("tiny.toml"), MODEL).unwrap();
+        desk
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -36,7 +75,8 @@ impl Desk {
             }
         };
         command.args(arguments.split_whitespace()).current_dir(self.0.path());
-        command.env("PARSITY_DATA", self.path("data"));
+        // Launchers give ranks a terminal, which would be written to in colours.
+        command.env("PARSITY_DATA", self.path("data")).env("NO_COLOR", "1");
         command
     }
 
@@ -52,17 +92,38 @@ impl Desk {
     }
 }
 
-/// A process that `parent` has started.
-fn child_of(parent: u32) -> String {
+/// The process of a rank that the launcher `parent` has started.
+fn rank_of(parent: u32, rank: usize) -> String {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let is_child = |name: &String| {
+    let is_it = |name: &String| {
         let stat = std::fs::read_to_string(format!("/proc/{name}/stat")).unwrap_or_default();
         // Behind the name: state and parent.
         let parents = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1));
+        let told = std::fs::read(format!("/proc/{name}/environ")).unwrap_or_default();
+        let ours = format!("OMPI_COMM_WORLD_RANK={rank}");
         parents == Some(&parent.to_string())
+            && told.split(|byte| *byte == 0).any(|word| word == ours.as_bytes())
     };
     let names = processes.filter_map(|entry| entry.file_name().into_string().ok());
-    names.into_iter().find(is_child).expect("the launcher has started processes")
+    names.into_iter().find(is_it).expect("the launcher has started processes")
+}
+
+/// Kills a rank; the launcher must end all of them, soon.
+fn kill(launcher: &mut Child, rank: usize) {
+    let victim = rank_of(launcher.id(), rank);
+    assert!(Command::new("kill").args(["-9", &victim]).status().unwrap().success());
+    let killed = Instant::now();
+    let status = launcher.wait().unwrap();
+    assert!(killed.elapsed() < Duration::from_secs(10), "the others went on");
+    assert!(!status.success());
+}
+
+/// What a store holds, without what differs from run to run.
+fn records(store: &Path) -> Vec<Record> {
+    let store = Store::read(store).unwrap();
+    let study = store.study("small").unwrap();
+    let records = store.records(&study, true).unwrap();
+    records.into_iter().map(|record| Record { seconds: 0.0, ..record }).collect()
 }
 
 fn bytes(path: &Path) -> Vec<u8> {
@@ -107,13 +168,7 @@ fn a_lost_process_ends_all_and_the_training_goes_on_from_its_checkpoint() {
         assert!(begin.elapsed() < Duration::from_secs(60), "it never saved");
         std::thread::sleep(Duration::from_millis(5));
     }
-    // One of the three, not the launcher.
-    let victim = child_of(launcher.id());
-    assert!(Command::new("kill").args(["-9", &victim]).status().unwrap().success());
-    let killed = Instant::now();
-    let status = launcher.wait().unwrap();
-    assert!(killed.elapsed() < Duration::from_secs(10), "the others went on");
-    assert!(!status.success());
+    kill(&mut launcher, 1);
     assert!(!desk.path("went-on").exists(), "it was too late to be killed");
     // With another number of processes, to the same weights.
     let told = desk.ok(2, &lasting);
@@ -145,7 +200,86 @@ fn those_who_were_told_different_things_say_so() {
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{told}");
     assert!(told.contains("the processes do not have the same training"), "{told}");
-    let refused = desk.run(2, "run quickstart");
+    let refused = desk.run(2, "quickstart");
     let told = String::from_utf8_lossy(&refused.stderr);
-    assert!(told.contains("`parsity run` is done by one process"), "{told}");
+    assert!(told.contains("`parsity quickstart` is done by one process"), "{told}");
+}
+
+#[test]
+fn a_study_over_ranks_has_the_records_of_one_process() {
+    let desk = Desk::new();
+    let one = desk.ok(1, "run study.toml --store one.sqlite --threads 1");
+    let calm = records(&desk.path("one.sqlite"));
+    assert_eq!(calm.len(), 16);
+    for (ranks, per_trial) in [(3, 1), (4, 2)] {
+        let rest = format!("--ranks-per-trial {per_trial} --threads 1");
+        let told = desk.ok(ranks, &format!("run study.toml --store {ranks}.sqlite {rest}"));
+        assert!(records(&desk.path(&format!("{ranks}.sqlite"))) == calm, "{ranks} ranks");
+        // Only the first one spoke: one table, the same.
+        assert_eq!(told.matches("Steps-to-result by").count(), 1, "{told}");
+        let table = |text: &str| text.split("The answer").next().unwrap().to_owned();
+        assert_eq!(table(&told), table(&one));
+    }
+}
+
+#[test]
+fn a_study_that_loses_a_rank_ends_soon_and_goes_on_to_the_same_records() {
+    let desk = Desk::new();
+    desk.ok(1, "run study.toml --store calm.sqlite");
+    let calm = records(&desk.path("calm.sqlite"));
+    let line = "run study.toml --store broken.sqlite --threads 1 --save-every 0";
+    let mut kept = 0;
+    for (ranks, victim) in [(3, 1), (3, 0)] {
+        let mut command = desk.command(ranks, line);
+        let mut launcher = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let store = desk.path("broken.sqlite");
+        let done = || {
+            let store = Store::read(&store).ok()?;
+            store.records(&store.study("small").ok()?, true).ok().map(|it| it.len())
+        };
+        let begin = Instant::now();
+        while done().is_none_or(|done| done <= kept) {
+            assert!(begin.elapsed() < Duration::from_secs(60), "it never recorded anything");
+            assert!(launcher.try_wait().unwrap().is_none(), "it was too late to be killed");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        kill(&mut launcher, victim);
+        // What was acknowledged is there, and right.
+        let found = records(&store);
+        assert!(found.len() > kept && found.iter().all(|record| calm.contains(record)));
+        kept = found.len();
+    }
+    // With other ranks, and with none.
+    desk.ok(4, &format!("{line} --ranks-per-trial 2 --batch-sizes 32"));
+    desk.ok(1, "run study.toml --store broken.sqlite");
+    assert!(records(&desk.path("broken.sqlite")) == calm);
+}
+
+#[test]
+fn ranks_that_cannot_carry_out_the_same_study_say_why() {
+    let desk = Desk::new();
+    let refused = desk.run(3, "run study.toml --ranks-per-trial 2");
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{told}");
+    assert!(told.contains("3 ranks cannot be shared out in groups of 2"), "{told}");
+    std::fs::write(desk.path("other.toml"), STUDY.replace("240", "248")).unwrap();
+    let tests = [
+        (["run", "study.toml"], ["run", "other.toml"], "do not have the same study"),
+        // One of them has no such study: the others do not wait for it.
+        (["run", "study.toml"], ["run", "none.toml"], "none.toml"),
+    ];
+    for (first, second, expected) in tests {
+        let mut launcher = Command::new("mpirun");
+        let program = env!("CARGO_BIN_EXE_parsity");
+        launcher.args(["--allow-run-as-root", "--oversubscribe", "-n", "1", program]);
+        launcher.args(first).args([":", "-n", "1", program]).args(second);
+        launcher.current_dir(desk.path("")).env("PARSITY_DATA", desk.path("data"));
+        let begin = Instant::now();
+        let output = launcher.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(begin.elapsed() < Duration::from_secs(20), "somebody waited");
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains(expected), "{told}");
+        assert!(!desk.path("parsity.sqlite").exists(), "nothing is left behind");
+    }
 }

@@ -152,6 +152,18 @@ pub(crate) fn nobody(codes: &[u8]) -> bool {
     codes.iter().all(|&code| code == NOBODY)
 }
 
+/// Which images of a block of sixteen leave every rectifier at rest whose input is `x`: all
+/// their numbers are finite, and none is positive.
+pub(crate) fn rests(x: &[f32]) -> [bool; 16] {
+    let mut rests = [true; 16];
+    for x in x.as_chunks::<16>().0 {
+        for (rests, &x) in rests.iter_mut().zip(x) {
+            *rests &= (f32::MIN..=0.0).contains(&x);
+        }
+    }
+    rests
+}
+
 multiversion! {
     /// dx = dy at the number that `codes` names, else 0. Windows do not overlap.
     relu_max_pool_gradient(window: Window, lanes: u32, codes: &[u8], dy: Source, dx: Target)

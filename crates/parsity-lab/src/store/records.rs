@@ -95,7 +95,7 @@ impl Store {
             record.protocol = Protocol::from_name(&protocol)
                 .ok_or_else(|| corrupt("protocol", protocol, "racing or exhaustive"))?;
             record.outcome = Outcome::from_name(&outcome)
-                .ok_or_else(|| corrupt("outcome", outcome, "one of the five outcomes"))?;
+                .ok_or_else(|| corrupt("outcome", outcome, "one of the six outcomes"))?;
             record.reached = self.list(&of, "reached", &reached)?;
             if observed {
                 record.observations = self.observations(id)?;
@@ -115,6 +115,14 @@ impl Store {
                 exact: row.get(3)?,
             })
         })
+    }
+
+    /// What `study` asks, as canonical text, and the fingerprint of its data set.
+    pub fn question(&self, study: &StoredStudy) -> Result<(String, String), StoreError> {
+        let sql = "SELECT question, fingerprint FROM study WHERE id = ?";
+        let asked =
+            self.connection.query_one(sql, [study.id], |row| Ok((row.get(0)?, row.get(1)?)));
+        asked.map_err(self.failed("reading"))
     }
 
     /// The saliencies that follow from `start`, if they were computed before.
@@ -145,20 +153,23 @@ fn insert(
     let Ended { id, record, message } = ended;
     let Cell { batch_size, sparsity } = record.cell;
     let point = &record.metaparameters;
+    // One that was stopped early is replaced by one that was trained to its end.
     let replaced = match record.protocol {
-        Protocol::Racing => Outcome::Failed,
-        Protocol::Exhaustive => Outcome::Outpaced,
+        Protocol::Racing => [Outcome::Failed; 3],
+        Protocol::Exhaustive => [Outcome::Failed, Outcome::Outpaced, Outcome::Collapsed],
     };
+    let [failed, outpaced, collapsed] = replaced.map(Outcome::name);
     transaction.execute(
         "DELETE FROM trial WHERE study = ? AND batch_size = ? AND sparsity = ? AND trial = ?
-             AND outcome IN (?, ?)",
+             AND outcome IN (?, ?, ?)",
         params![
             study.id,
             batch_size.0,
             sparsity.share(),
             record.trial,
-            Outcome::Failed.name(),
-            replaced.name()
+            failed,
+            outpaced,
+            collapsed
         ],
     )?;
     transaction.execute(

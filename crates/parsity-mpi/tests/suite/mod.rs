@@ -6,6 +6,7 @@ use parsity_engine::comm::{Comm, agree};
 pub(crate) fn examine(comm: &mut dyn Comm) {
     what_is_sent_arrives_bit_by_bit_and_in_order(comm);
     long_messages_travel_around_the_ring(comm);
+    what_is_posted_arrives_whoever_waits_for_whom(comm);
     the_first_one_gives_to_all(comm);
     whole_numbers_add_up_exactly(comm);
     everybody_learns_whether_all_agree(comm);
@@ -47,6 +48,26 @@ fn long_messages_travel_around_the_ring(comm: &mut dyn Comm) {
         comm.send((rank + 1) % size, &numbers);
     }
     assert!(numbers.iter().enumerate().all(|(place, &number)| number == place as f32));
+}
+
+fn what_is_posted_arrives_whoever_waits_for_whom(comm: &mut dyn Comm) {
+    let (rank, size) = (comm.rank(), comm.size());
+    // To all, itself included, long and short, before anybody has taken anything.
+    for to in 0..size {
+        comm.post(to, vec![rank as f32; 200_000]);
+        comm.post(to, vec![-1.0]);
+        comm.post(to, vec![]);
+    }
+    let mut lengths = vec![Vec::new(); size];
+    while lengths.iter().map(Vec::len).sum::<usize>() < 3 * size {
+        if let Some((from, numbers)) = comm.poll() {
+            let expected = if numbers.len() == 1 { -1.0 } else { from as f32 };
+            assert!(numbers.iter().all(|&number| number == expected));
+            lengths[from].push(numbers.len());
+        }
+    }
+    assert!(lengths.iter().all(|lengths| *lengths == [200_000, 1, 0]), "{lengths:?}");
+    assert!(comm.poll().is_none());
 }
 
 fn the_first_one_gives_to_all(comm: &mut dyn Comm) {

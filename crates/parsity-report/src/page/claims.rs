@@ -102,7 +102,7 @@ fn because(claim: &Claim) -> String {
     let deciding = deciding.into_iter().find(|it| !it.evidence.is_empty());
     let example = deciding.map(|it| {
         let numbers: Vec<String> = it.evidence.iter().map(number).collect();
-        format!(" {}: {}.", it.says, numbers.join("; "))
+        format!(" Decisive: {}: {}.", it.says, numbers.join("; "))
     });
     format!("{}.{}", capitalized(&words.join(", ")), example.unwrap_or_default())
 }

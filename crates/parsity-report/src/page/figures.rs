@@ -23,6 +23,7 @@ fn write_figure(html: &mut Html, exhibit: &Exhibit, svg: &str) {
         [("class", "sheet"), ("tabindex", "0"), ("role", "region"), ("aria-label", &*label)];
     html.element("div", &region, |html| html.markup(svg));
     html.element("figcaption", &[], |html| {
+        html.leaf("p", &[("class", "wide small")], "Scroll the figure sideways to see all of it.");
         html.element("p", &[("class", "files")], |html| {
             for ending in ["csv", "svg", "png"] {
                 let file = format!("{name}.{ending}");

@@ -1,7 +1,7 @@
 //! What the figures besides the scaling figure show, as values.
 
 use crate::specimen::{facts, theory, theory_of_sgd};
-use crate::trials::{searched, trials, watched};
+use crate::trials::{pruned, searched, trials, watched};
 use parsity_analysis::{Answer, Standing, StudyRecords};
 use parsity_report::figure::{Figure, Panel, Shape, Stroke};
 use parsity_report::optima::draw_optima;
@@ -9,6 +9,7 @@ use parsity_report::optimizers::draw_optimizers;
 use parsity_report::palette::sparsity_colour;
 use parsity_report::ratio::draw_ratios;
 use parsity_report::search::draw_search;
+use parsity_report::survivors::draw_survivors;
 use parsity_report::work::draw_work;
 use parsity_report::{draw_scaling, exhibits, svg::svg};
 use parsity_study::{Optimizer, Outcome, SmoothnessRun, Sparsity, Steps};
@@ -170,7 +171,7 @@ fn watched_trainings_are_drawn_with_their_averages_and_make_the_fifth_claim_test
     let runs = watched(&[0.0, 0.5, 0.7, 0.9]);
     let study = study(Optimizer::Sgd);
     let answer = Answer::of(std::slice::from_ref(&study), &runs);
-    let all = exhibits(&answer, &[study], &runs);
+    let all = exhibits(&answer, &[study], &runs, &[]);
     let find = |name: &str| &all.iter().find(|it| it.name == name).unwrap().figure;
     let lipschitz = find("lipschitz");
     let dashed = lipschitz.panels[0].series.iter().filter(|it| it.stroke == Stroke::Dashed);
@@ -180,6 +181,28 @@ fn watched_trainings_are_drawn_with_their_averages_and_make_the_fifth_claim_test
     assert_eq!(find("training").panels.len(), 2);
     assert_eq!(lipschitz.data.rows.len(), 4 * 21);
     assert!(answer.groups[0].claims[4].statements[0].evidence.len() > 4);
+}
+
+#[test]
+fn the_survivors_figure_shows_the_share_of_every_layer_and_of_the_whole_network() {
+    let study = study(Optimizer::Momentum);
+    let survivors = pruned("specimen", &[0.9]);
+    let figure = draw_survivors(&answer(&study).studies[0], &survivors).unwrap();
+    let [whole, trials, layers] = &figure.panels[0].series[..] else { panic!("one sparsity") };
+    assert_eq!(whole.stroke, Stroke::Dashed);
+    assert!(whole.lines[0].iter().all(|(_, share)| (share - 0.1).abs() < 1e-12));
+    for ((mark, span), layer) in layers.marks.iter().zip(&trials.lines).zip(&survivors.layers) {
+        let it = layer.survivors[0];
+        assert_eq!(mark.at.1, it.mean / layer.parameters as f64);
+        assert_eq!(span[0].1, it.least as f64 / layer.parameters as f64);
+        assert!(mark.note.starts_with(&format!("{}, sparsity 90 %", layer.layer)), "{}", mark.note);
+    }
+    // The mark of a sparsity is that of its curve.
+    assert_eq!(layers.marks[0].shape, Shape::Square);
+    assert_eq!((layers.marks.len(), figure.data.rows.len()), (8, 8));
+    // What is known of another study is not shown.
+    let other = exhibits(&answer(&study), &[study], &[], &[pruned("other", &[0.9])]);
+    assert!(other.iter().all(|it| it.name != "survivors"));
 }
 
 #[test]
@@ -193,7 +216,8 @@ fn every_figure_of_every_state_can_be_drawn_and_is_told_in_words() {
     for optimizer in [Optimizer::Sgd, Optimizer::Momentum] {
         for (standing, powers) in states.into_iter().zip([1..=4, 1..=3, 2..=2, 1..=3]) {
             let study = trials(searched("state", optimizer), powers, &[0.0, 0.5], standing);
-            for exhibit in exhibits(&answer(&study), &[study], &[]) {
+            let pruned = pruned("state", &[0.5]);
+            for exhibit in exhibits(&answer(&study), &[study], &[], &[pruned]) {
                 let drawn = svg(&exhibit.figure);
                 assert!(!drawn.contains("NaN") && !drawn.contains("inf\""), "{}", exhibit.name);
                 assert!(!exhibit.figure.description.is_empty(), "{}", exhibit.name);
@@ -206,7 +230,8 @@ fn every_figure_of_every_state_can_be_drawn_and_is_told_in_words() {
 fn a_sparsity_has_the_same_colour_in_every_figure() {
     let study = study(Optimizer::Momentum);
     let colour = sparsity_colour(Sparsity::new(0.9).unwrap());
-    for exhibit in exhibits(&answer(&study), &[study], &[]) {
+    let pruned = pruned("specimen", &[0.9]);
+    for exhibit in exhibits(&answer(&study), &[study], &[], &[pruned]) {
         let has = exhibit.figure.panels[0].series.iter().any(|series| series.colour == colour);
         assert!(has || exhibit.name == "search", "{}", exhibit.name);
     }

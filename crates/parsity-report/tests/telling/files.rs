@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 fn written(folder: &Path, studies: &[StudyRecords]) -> Result<Vec<PathBuf>, ReportError> {
-    write_report(folder, &Answer::of(studies, &[]), studies, &[])
+    write_report(folder, &Answer::of(studies, &[]), studies, &[], &[])
 }
 
 fn specimen() -> StudyRecords {

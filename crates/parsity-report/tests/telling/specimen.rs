@@ -68,6 +68,7 @@ pub(crate) fn summary(batch_size: u32, share: f64, standing: Standing) -> CellSu
         incomplete: done - complete - 5,
         infeasible: 5,
         outpaced: 0,
+        collapsed: 0,
         failed: 0,
         exhaustive: 0,
         trials: 100,

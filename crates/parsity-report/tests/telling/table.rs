@@ -18,11 +18,11 @@ fn summaries() -> Vec<CellSummary> {
 fn the_csv_has_a_row_per_cell_with_everything_known() {
     let expected = "\
 batch_size,sparsity,goal_error,steps_to_result,above,best_so_far,best_trial,learning_rate,momentum,\
-decay_steps,end_factor,complete,incomplete,infeasible,outpaced,failed,trials,exhaustive
-8,0,0.02,1280,1264,1280,7,0.0031622776601683794,0.982217,,,23,72,5,0,0,100,0
-8,0.9,0.02,,,,,,,,,0,95,5,0,0,100,0
-1024,0,0.02,,,96,7,0.0031622776601683794,0.982217,,,23,32,5,0,0,100,0
-1024,0.9,0.02,,,,,,,,,0,55,5,0,0,100,0
+decay_steps,end_factor,complete,incomplete,infeasible,outpaced,collapsed,failed,trials,exhaustive
+8,0,0.02,1280,1264,1280,7,0.0031622776601683794,0.982217,,,23,72,5,0,0,0,100,0
+8,0.9,0.02,,,,,,,,,0,95,5,0,0,0,100,0
+1024,0,0.02,,,96,7,0.0031622776601683794,0.982217,,,23,32,5,0,0,0,100,0
+1024,0.9,0.02,,,,,,,,,0,55,5,0,0,0,100,0
 ";
     assert_eq!(steps_csv(&summaries()), expected);
 }

@@ -5,8 +5,9 @@ use crate::specimen::facts;
 use parsity_analysis::{Standing, StudyRecords};
 use parsity_study::search::SearchKeys;
 use parsity_study::{
-    BatchSize, Cell, ErrorRate, GradientNorms, Metaparameters, Optimizer, Outcome, Protocol,
-    Record, Schedule, SmoothnessPoint, SmoothnessRun, Space, Sparsity, Steps, StudyFacts,
+    BatchSize, Cell, ErrorRate, GradientNorms, LayerSurvivors, Metaparameters, Optimizer, Outcome,
+    Protocol, Record, Schedule, SmoothnessPoint, SmoothnessRun, Space, Sparsity, Steps, StudyFacts,
+    SurvivorCount, Survivors,
 };
 use std::ops::RangeInclusive;
 
@@ -138,4 +139,33 @@ pub(crate) fn watched(shares: &[f64]) -> Vec<SmoothnessRun> {
         }
     };
     shares.iter().map(run).collect()
+}
+
+/// What survives in a network of eight layers, of which the large ones lose most.
+pub(crate) fn pruned(study: &str, shares: &[f64]) -> Survivors {
+    let layers = [
+        ("conv1", 448),
+        ("block1.conv1", 2_320),
+        ("block1.conv2", 2_320),
+        ("block2.conv1", 4_640),
+        ("block2.conv2", 9_248),
+        ("block3.conv1", 18_496),
+        ("block3.conv2", 36_928),
+        ("dense", 650),
+    ];
+    let layer = |(layer, parameters): (&str, u64)| LayerSurvivors {
+        layer: layer.to_owned(),
+        parameters,
+        survivors: shares
+            .iter()
+            .map(|&share| {
+                let kept = (1.0 - share).powf((parameters as f64 / 448.0).powf(0.06) - 0.1);
+                let mean = kept * parameters as f64;
+                let [least, most] = [0.9, 1.1].map(|factor| (factor * mean) as u64);
+                let sparsity = Sparsity::new(share).expect("a share lies in [0, 1)");
+                SurvivorCount { sparsity, mean, least, most: most.min(parameters) }
+            })
+            .collect(),
+    };
+    Survivors { study: study.to_owned(), trials: 16, layers: layers.map(layer).to_vec() }
 }

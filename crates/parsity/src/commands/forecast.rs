@@ -6,38 +6,17 @@ use crate::commands::report::{find, summaries};
 use crate::failure::{End, WrongRequest};
 use crate::words::{duration, grouped, kilobytes};
 use anstream::eprintln;
-use parsity_analysis::{Forecast, Measurements, Wires, tightest};
-use parsity_lab::{Store, find_study, lower_model, measure_steps};
+use parsity_analysis::{CellSummary, Forecast, Measurements, Wires, tightest};
+use parsity_lab::{Store, StoredStudy, find_study, lower_model, measure_steps};
+use parsity_report::{draw_forecast, write_figure};
 use parsity_study::{BatchSize, Sparsity, Steps};
 use std::sync::Arc;
 
 pub(crate) fn forecast(arguments: &Arguments) -> anyhow::Result<End> {
     let store = Store::read(&arguments.store.store)?;
     let stored = find(&store, &arguments.study)?;
-    let cells = summaries(&store, &stored)?;
-    let cells = tightest(&cells);
-    let question = find_study(&arguments.study)?;
-    let network = Arc::new(lower_model(&question.study.workload().model)?);
+    let all = measure(arguments, &stored, &summaries(&store, &stored)?)?;
     let wires = Wires { bandwidth: arguments.bandwidth, latency: arguments.latency };
-    let mut all = Vec::new();
-    for &sparsity in &stored.sparsities {
-        let known = cells.iter().filter(|cell| cell.sparsity == sparsity);
-        let steps: Vec<(BatchSize, Steps)> =
-            known.filter_map(|cell| Some((cell.batch_size, cell.steps_to_result?))).collect();
-        let Some(largest) = steps.iter().map(|(size, _)| size.0).max() else { continue };
-        let seconds = match arguments.step_time {
-            StepTime::PerExample(seconds) => vec![(1.0, seconds)],
-            StepTime::Measured => {
-                eprintln!("measuring steps of a {sparsity} sparse network …");
-                let shares = (0..).map(|power| 1usize << power);
-                let shares: Vec<usize> =
-                    shares.take_while(|share| *share <= (largest as usize).min(512)).collect();
-                measure_steps(&network, sparsity, &shares)
-            }
-        };
-        let bytes = (sparsity.survivors(network.parameters()) * size_of::<f32>()) as f64;
-        all.push(Measurements { sparsity, bytes, steps, seconds });
-    }
     if all.is_empty() {
         let text = format!(
             "no cell of `{}` has its steps-to-result yet; run it first with `parsity run {}`",
@@ -53,6 +32,11 @@ pub(crate) fn forecast(arguments: &Arguments) -> anyhow::Result<End> {
         .collect();
     let ends: Vec<(Sparsity, u32)> =
         all.iter().filter_map(|it| Some((it.sparsity, it.stops_paying(most, &wires)?))).collect();
+    let figure = draw_forecast(&stored.facts, &wires, &rows, &ends);
+    let written = match (&arguments.out, &figure) {
+        (Some(folder), Some(figure)) => write_figure(folder, "forecast", figure)?,
+        _ => Vec::new(),
+    };
     if arguments.json {
         let ends: Vec<_> = ends
             .iter()
@@ -67,7 +51,41 @@ pub(crate) fn forecast(arguments: &Arguments) -> anyhow::Result<End> {
         return Ok(End::Done);
     }
     print(to_text(&all, &rows, &ends, &wires))?;
+    if let Some(first) = written.first() {
+        print(format!("\nFigure: {} (also as PNG and CSV)", first.display()))?;
+    }
     Ok(End::Done)
+}
+
+/// What is known about each sparsity of a study: its steps, and the time of a step here.
+fn measure(
+    arguments: &Arguments,
+    stored: &StoredStudy,
+    cells: &[CellSummary],
+) -> anyhow::Result<Vec<Measurements>> {
+    let cells = tightest(cells);
+    let question = find_study(&arguments.study)?;
+    let network = Arc::new(lower_model(&question.study.workload().model)?);
+    let mut all = Vec::new();
+    for &sparsity in &stored.sparsities {
+        let known = cells.iter().filter(|cell| cell.sparsity == sparsity);
+        let steps: Vec<(BatchSize, Steps)> =
+            known.filter_map(|cell| Some((cell.batch_size, cell.steps_to_result?))).collect();
+        let Some(largest) = steps.iter().map(|(size, _)| size.0).max() else { continue };
+        let seconds = match arguments.step_time {
+            StepTime::PerExample(seconds) => vec![(1.0, seconds)],
+            StepTime::Measured => {
+                eprintln!("measuring steps of a {sparsity} sparse network …");
+                let shares = (0..).map(|power| 1usize << power);
+                let shares: Vec<usize> =
+                    shares.take_while(|share| *share <= (largest as usize).min(512)).collect();
+                measure_steps(&network, sparsity, &shares, arguments.workers_per_machine)
+            }
+        };
+        let bytes = (sparsity.survivors(network.parameters()) * size_of::<f32>()) as f64;
+        all.push(Measurements { sparsity, bytes, steps, seconds });
+    }
+    Ok(all)
 }
 
 fn to_text(

@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod data;
+pub(crate) mod export;
 pub(crate) mod forecast;
 pub(crate) mod plan;
 pub(crate) mod prune;

@@ -3,6 +3,7 @@
 use super::{print, report, run, threads};
 use crate::arguments::Quickstart;
 use crate::failure::End;
+use crate::processes::Processes;
 use anyhow::Context;
 use parsity_lab::{Options, Store, find_study};
 
@@ -12,7 +13,8 @@ pub(crate) fn quickstart(arguments: &Quickstart) -> anyhow::Result<End> {
     std::fs::create_dir_all(out).with_context(|| format!("making the folder {}", out.display()))?;
     let store = out.join("parsity.sqlite");
     let options = Options::new(&question.study, threads(arguments.threads));
-    let summary = run::carry_out(&question, &store, &options)?;
+    let bench = run::load(&question, &mut Processes::join(1)?)?;
+    let summary = run::carry_out(&question, &bench, &store, &options, None)?;
     let name = question.study.name();
     run::show(name, &store)?;
     if !summary.stopped {

@@ -4,22 +4,15 @@ use super::{print, print_json};
 use crate::arguments::Report;
 use crate::failure::End;
 use crate::words::things;
-use parsity_analysis::{Answer, CellSummary, StudyRecords, summarize};
-use parsity_lab::{Store, StoreError, StoredStudy, find_study};
+use parsity_analysis::{Answer, CellSummary, summarize};
+use parsity_lab::{Store, StoreError, StoredStudy, find_study, gather};
 use parsity_report::{opening, write_report};
-use parsity_study::SmoothnessRun;
+use parsity_study::Evidence;
 use std::path::{Path, PathBuf};
 
 pub(crate) fn report(arguments: &Report) -> anyhow::Result<End> {
     let store = Store::read(&arguments.store.store)?;
-    let mut studies: Vec<StoredStudy> = Vec::new();
-    for name in &arguments.studies {
-        let study = find(&store, name)?;
-        // A study that is named twice is one study.
-        if studies.iter().all(|it| it.facts.name != study.facts.name) {
-            studies.push(study);
-        }
-    }
+    let studies = find_all(&store, &arguments.studies)?;
     let default = || match &studies[..] {
         [one] => PathBuf::from(format!("{}-report", one.facts.name)),
         _ => PathBuf::from("parsity-report"),
@@ -63,22 +56,23 @@ pub(crate) fn find(store: &Store, name: &str) -> anyhow::Result<StoredStudy> {
     }
 }
 
-/// Writes the report of studies.
-pub(crate) fn write(store: &Store, studies: &[StoredStudy], out: &Path) -> anyhow::Result<Written> {
-    let mut all = Vec::new();
-    for study in studies {
-        let records = store.records(study, false)?;
-        all.push(StudyRecords { facts: study.facts.clone(), cells: study.cells(), records });
-    }
-    let mut watched: Vec<SmoothnessRun> = Vec::new();
-    for facts in studies.iter().map(|study| &study.facts) {
-        let known = |run: &SmoothnessRun| run.dataset == facts.dataset && run.model == facts.model;
-        if !watched.iter().any(known) {
-            watched.extend(store.smoothness(&facts.dataset, &facts.model)?);
+/// The studies that are named; one that is named twice is one study.
+pub(crate) fn find_all(store: &Store, names: &[String]) -> anyhow::Result<Vec<StoredStudy>> {
+    let mut studies: Vec<StoredStudy> = Vec::new();
+    for name in names {
+        let study = find(store, name)?;
+        if studies.iter().all(|it| it.facts.name != study.facts.name) {
+            studies.push(study);
         }
     }
-    let answer = Answer::of(&all, &watched);
-    let files = write_report(out, &answer, &all, &watched)?;
+    Ok(studies)
+}
+
+/// Writes the report of studies.
+pub(crate) fn write(store: &Store, studies: &[StoredStudy], out: &Path) -> anyhow::Result<Written> {
+    let Evidence { studies, smoothness, survivors } = gather(store, studies)?;
+    let answer = Answer::of(&studies, &smoothness);
+    let files = write_report(out, &answer, &studies, &smoothness, &survivors)?;
     Ok(Written { answer, files })
 }
 

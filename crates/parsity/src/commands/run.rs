@@ -5,18 +5,21 @@ use crate::arguments::Run;
 use crate::commands::report::summaries;
 use crate::failure::End;
 use crate::interrupt;
+use crate::processes::{Processes, check_agreement};
 use crate::progress::Progress;
 use crate::words::count;
 use anstream::eprintln;
 use parsity_analysis::{cell_times, summarize, tightest};
 use parsity_data::Cache;
 use parsity_engine::Team;
-use parsity_lab::{Bench, Lock, Options, Question, Store, Summary};
+use parsity_lab::{Bench, Lock, Options, Question, Ranks, Store, Summary, run_over};
 use parsity_study::Protocol;
+use sha2::{Digest, Sha256};
 use std::path::Path;
 use std::time::Duration;
 
 pub(crate) fn run(arguments: &Run) -> anyhow::Result<End> {
+    let mut processes = Processes::join(arguments.ranks_per_trial)?;
     let mut question = restricted(&arguments.extent)?;
     if arguments.exhaustive {
         question.study = question.study.with_protocol(Protocol::Exhaustive);
@@ -27,6 +30,15 @@ pub(crate) fn run(arguments: &Run) -> anyhow::Result<End> {
         save_every: Duration::from_secs_f64(arguments.save_every),
         ..Options::new(&question.study, threads(arguments.threads))
     };
+    let bench = load(&question, &mut processes)?;
+    if !processes.speaks() {
+        // What a Ctrl-C or the launcher wants is rank 0's business: it tells the others.
+        interrupt::flag();
+        if let Some(ranks) = processes.ranks() {
+            parsity_lab::serve(ranks, &question.study, &bench, &options);
+        }
+        return Ok(End::Done);
+    }
     let window = match arguments.serve {
         true => Some(serve::open(&arguments.window, path)?),
         false => None,
@@ -34,7 +46,7 @@ pub(crate) fn run(arguments: &Run) -> anyhow::Result<End> {
     if let Some(window) = &window {
         eprintln!("watch it in a browser: {}", window.url());
     }
-    let summary = carry_out(&question, path, &options)?;
+    let summary = carry_out(&question, &bench, path, &options, processes.ranks())?;
     if let Some(window) = window {
         window.close();
     }
@@ -47,17 +59,37 @@ pub(crate) fn run(arguments: &Run) -> anyhow::Result<End> {
     Ok(end(summary))
 }
 
-/// Runs what is missing of a study, with progress, into the store at `path`.
+/// The bench of a study. All processes must have the same.
+pub(crate) fn load(question: &Question, processes: &mut Processes) -> anyhow::Result<Bench> {
+    let study = &question.study;
+    if processes.speaks() {
+        eprintln!("{}: loading {} …", study.name(), study.workload().dataset);
+    }
+    let bench = Bench::for_study(question, &Cache::of_user()?)?;
+    let extent = (study.trials(), study.protocol(), study.cells().collect::<Vec<_>>());
+    for (what, text) in [
+        ("version of parsity", env!("CARGO_PKG_VERSION").to_owned()),
+        ("study", format!("{}{}", study.name(), study.canonical())),
+        ("trials and cells", format!("{extent:?}")),
+        ("data set", bench.fingerprint.clone()),
+    ] {
+        check_agreement(processes.comm(), &Sha256::digest(text), what)?;
+    }
+    Ok(bench)
+}
+
+/// Runs what is missing of a study, with progress, into the store at `path`: on `ranks`, if
+/// there are any, or else here.
 pub(crate) fn carry_out(
     question: &Question,
+    bench: &Bench,
     path: &Path,
     options: &Options,
+    ranks: Option<Ranks>,
 ) -> anyhow::Result<Summary> {
     let study = &question.study;
     let stop = interrupt::flag();
-    eprintln!("{}: loading {} …", study.name(), study.workload().dataset);
-    // Before the store: a study that cannot run leaves nothing behind.
-    let bench = Bench::for_study(question, &Cache::of_user()?)?;
+    // After the data: a study that cannot run leaves nothing behind.
     let _lock = Lock::take(path)?;
     let mut store = Store::open(path)?;
     let stored = store.enter(study, &bench.fingerprint)?;
@@ -71,14 +103,17 @@ pub(crate) fn carry_out(
     }
     let progress = Progress::new(study, options.threads, done, times);
     let watch = |event: parsity_lab::Event<'_>| progress.watch(event);
-    let summary = parsity_lab::run(study, &bench, &mut store, options, stop, &watch);
+    let summary = match ranks {
+        None => parsity_lab::run(study, bench, &mut store, options, stop, &watch),
+        Some(ranks) => run_over(ranks, study, bench, &mut store, options, stop, &watch),
+    };
     progress.finish();
     let mut summary = summary?;
     eprintln!("{}", work(&summary));
     let watched = study.watched();
     if !summary.stopped && !watched.is_empty() {
         let mut team = Team::new(options.threads);
-        summary.stopped = watch_all(&watched, &bench, &mut store, &mut team)?.is_none();
+        summary.stopped = watch_all(&watched, bench, &mut store, &mut team)?.is_none();
     }
     Ok(summary)
 }

@@ -48,7 +48,7 @@ enum Outcome {
 
 pub(crate) fn train(arguments: &Train) -> anyhow::Result<End> {
     let point = metaparameters(arguments)?;
-    let mut processes = Processes::join()?;
+    let mut processes = Processes::join(1)?;
     let reduction = match arguments.reduction {
         ReductionArgument::Exact => Reduction::Exact,
         ReductionArgument::Fast => Reduction::Fast,
@@ -114,11 +114,11 @@ impl<'a> Run<'a> {
         );
         let description = describe(arguments, &bench);
         let extent = (arguments.steps, arguments.check_every, arguments.goal_error);
-        check_agreement(&mut team, &digest(&format!("{description}{extent:?}")), "training")?;
+        check_agreement(team.comm(), &digest(&format!("{description}{extent:?}")), "training")?;
         // What the network starts from, with all that survived pruning.
         let start =
             Sha256::digest(format!("{:?}{:?}", session.weights(), session.program().pattern()));
-        check_agreement(&mut team, &start, "survivors of pruning")?;
+        check_agreement(team.comm(), &start, "survivors of pruning")?;
         let id = digest(&description);
         let id = TrialId(std::array::from_fn(|byte| id[byte]));
         let resumed = match &arguments.checkpoint {
@@ -126,7 +126,7 @@ impl<'a> Run<'a> {
             None => None,
         };
         let state = Sha256::digest(format!("{}{:?}", session.steps(), session.weights()));
-        check_agreement(&mut team, &state, "checkpoint")?;
+        check_agreement(team.comm(), &state, "checkpoint")?;
         if let (Some(log), Some(_)) = (&mut log, resumed) {
             log.keep(session.steps())?;
         }

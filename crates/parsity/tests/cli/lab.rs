@@ -19,7 +19,7 @@ fn a_study_ends_with_a_table_a_figure_and_nothing_left_to_do() {
     assert!(text.contains("Steps-to-result by batch size and sparsity"), "{text}");
     let cells = table(&desk, "parsity.sqlite");
     for cell in &cells {
-        let counts = ["complete", "incomplete", "infeasible", "outpaced", "failed"];
+        let counts = ["complete", "incomplete", "infeasible", "outpaced", "collapsed", "failed"];
         let sum: u64 = counts.iter().map(|key| cell[key].as_u64().unwrap()).sum();
         assert_eq!(sum, 4, "{cell}");
         assert!(cell["steps_to_result"].as_u64().unwrap() % 8 == 0, "{cell}");
@@ -47,6 +47,31 @@ fn a_study_ends_with_a_table_a_figure_and_nothing_left_to_do() {
         table(&desk, store).iter().map(of).collect()
     };
     assert_eq!(answers("parts.sqlite"), answers("parsity.sqlite"));
+}
+
+#[test]
+fn a_report_counts_the_survivors_that_pruning_shows() {
+    let desk = Desk::new();
+    desk.ok("run study.toml --batch-sizes 128 --sparsities 0.8 --trials 1");
+    desk.ok("report small --out figures");
+    let table = std::fs::read_to_string(desk.path("figures/survivors.csv")).unwrap();
+    let pruned = desk.json(
+        "prune --dataset glyphs-small --model tiny.toml --sparsity 0.8 --validation 0.02 --json",
+    );
+    for layer in ["conv1", "dense"] {
+        let tensors = pruned["tensors"].as_array().unwrap().iter();
+        let ours = tensors.filter(|it| it["name"].as_str().unwrap().starts_with(layer));
+        let (all, kept) = ours.fold((0, 0), |(all, kept), it| {
+            let count = |key: &str| it[key].as_u64().unwrap();
+            (all + count("parameters"), kept + count("survivors"))
+        });
+        let row = format!("\n{layer},{all},0.8,{kept},{kept},{kept},1\n");
+        assert!(table.contains(&row), "{row} {table}");
+    }
+    // Dense networks have nothing to show.
+    desk.ok("run study.toml --store dense.sqlite --batch-sizes 128 --sparsities 0 --trials 1");
+    desk.ok("report small --store dense.sqlite --out dense");
+    assert!(!exists(&desk.path("dense/survivors.csv")));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // Tests may.
 
 mod bench;
+mod export;
 mod kills;
 mod lab;
 mod messages;
@@ -33,25 +34,7 @@ trials = 4
 validation_share = 0.02
 "#;
 
-const MODEL: &str = r#"
-name = "tiny"
-input = [1, 28, 28]
-[[layers]]
-kind = "conv"
-filters = 6
-size = 5
-stride = 3
-[[layers]]
-kind = "relu"
-[[layers]]
-kind = "max-pool"
-size = 2
-[[layers]]
-kind = "flatten"
-[[layers]]
-kind = "dense"
-units = 10
-"#;
+const MODEL: &str = include_str!("../../../parsity-lab/tests/tiny.toml");
 
 impl Desk {
     fn new() -> Self {
