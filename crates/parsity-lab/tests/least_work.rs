@@ -98,7 +98,8 @@ fn each_measure_gives_the_exhaustive_table_for_less_work() {
         assert!(work.evaluated < most.evaluated || !fewer_checks);
         assert_eq!(work.trained < most.trained, measures.racing || measures.proofs);
         let collapsed = records.iter().filter(|record| record.outcome == Outcome::Collapsed);
-        assert_eq!(collapsed.count() > 0, measures.proofs, "some are to collapse");
+        // In a race they are outpaced before their weights rest.
+        assert_eq!(collapsed.count() > 0, measures.proofs && !measures.racing, "{name}");
         // A lower bound is one, and reached goals are exact.
         for (fast, full) in records.iter().zip(&exhaustive) {
             for (fast, full) in fast.observations.iter().zip(&full.observations) {

@@ -125,8 +125,8 @@ impl Command {
         match self {
             Command::Quickstart(_) => Some("quickstart"),
             Command::Report(_) => Some("report"),
-            Command::Serve(_) => Some("serve"),
             Command::Export(_) => Some("export"),
+            Command::Serve(_) => Some("serve"),
             Command::Prune(_) => Some("prune"),
             Command::Bench(_) => Some("bench"),
             _ => None,

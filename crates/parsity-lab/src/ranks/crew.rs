@@ -50,7 +50,7 @@ struct Agreement {
 pub(super) struct Lanes {
     /// A team for each.
     pub(super) lanes: Vec<Teams>,
-    /// The wire to stop together, and whether this rank leads; without a group it does.
+    /// The wire of a group, to stop together.
     pub(super) group: Option<Box<dyn Comm>>,
 }
 
