@@ -13,7 +13,7 @@ use parsity_study::Evidence;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// An answer may take one part in so many of the time.
 const SHARE: u32 = 20;
@@ -101,7 +101,7 @@ impl Shelf {
         self.0.get(name).map(|entry| Rc::clone(&entry.told))
     }
 
-    /// Forgets studies that the store no longer has, and comparisons that were not asked for.
+    /// Forgets comparisons that were not asked for of late.
     fn tidy(&mut self) {
         let mut comparisons: Vec<(Instant, String)> = self
             .0
@@ -120,6 +120,3 @@ impl Shelf {
         self.0.retain(|name, _| name.split(',').all(|it| names.contains(&it)));
     }
 }
-
-/// How long a reader waits before it looks at the store again.
-pub(crate) const ROUND: Duration = Duration::from_secs(1);

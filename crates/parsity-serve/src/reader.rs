@@ -4,7 +4,7 @@
 //! second while somebody listens, and finds it again if it was made anew. Whatever a request
 //! asks for is looked up in what the store and the report have: no request names a file.
 
-use crate::cache::{ROUND, Shelf, Told};
+use crate::cache::{Shelf, Told};
 use crate::events::Listeners;
 use crate::machine::Machine;
 use crate::views::{self, State};
@@ -21,6 +21,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 
+/// How long it waits before it looks at the store again.
+const ROUND: Duration = Duration::from_secs(1);
 /// Questions that may wait; further ones are turned away.
 const WAITING: usize = 64;
 /// Studies that may be compared at once.
