@@ -19,6 +19,11 @@ use std::path::Path;
 use std::time::Duration;
 
 pub(crate) fn run(arguments: &Run) -> anyhow::Result<End> {
+    if !arguments.serve && !arguments.window.is_usual() {
+        anyhow::bail!(
+            "--port, --bind and --host say where the dashboard is, but none is asked for; add --serve"
+        );
+    }
     let mut processes = Processes::join(arguments.ranks_per_trial)?;
     let mut question = restricted(&arguments.extent)?;
     if arguments.exhaustive {

@@ -68,5 +68,7 @@ fn a_store_that_is_not_there_and_an_address_of_somebody_else_are_told() {
     let told = desk.fails("run study.toml --serve --port 0 --bind 192.0.2.1", 2);
     assert!(told.contains("cannot listen on 192.0.2.1:0"), "{told}");
     assert!(told.contains("help: `--bind` takes an address of this machine"), "{told}");
+    let told = desk.fails("run study.toml --port 9000", 2);
+    assert!(told.contains("help: add --serve"), "{told}");
     assert!(!desk.path("parsity.sqlite").exists());
 }
