@@ -19,20 +19,7 @@ use tempfile::TempDir;
 /// An empty folder to run in.
 struct Desk(TempDir);
 
-/// A small study: seconds, not minutes, even in a debug build.
-const STUDY: &str = r#"
-name = "small"
-dataset = "glyphs-small"
-model = "tiny.toml"
-optimizer = "momentum"
-goal_error = 0.6
-step_budget = 240
-check_every = 8
-batch_sizes = [32, 128]
-sparsities = [0.0, 0.8]
-trials = 4
-validation_share = 0.02
-"#;
+const STUDY: &str = include_str!("../small.toml");
 
 const MODEL: &str = include_str!("../../../parsity-lab/tests/tiny.toml");
 
