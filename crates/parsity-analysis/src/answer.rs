@@ -14,8 +14,8 @@ use crate::scaling::Scaling;
 use crate::smoothness::{lipschitz_averages, noise_scales};
 use crate::steps::{CellSummary, Standing, by_goal, summarize};
 use parsity_study::{
-    Cell, ErrorRate, Optimizer, Outcome, Record, SmoothnessRun, Sparsity, Steps, StudyFacts,
-    StudyRecords,
+    Cell, ErrorRate, Memory, Optimizer, Outcome, Record, SmoothnessRun, Sparsity, Steps,
+    StudyFacts, StudyRecords,
 };
 use serde::Serialize;
 use std::collections::HashMap;
@@ -56,6 +56,8 @@ pub struct StudyAnswer {
     pub goals: Vec<GoalAnswer>,
     /// The work that it took, cell by cell.
     pub work: Vec<CellEffort>,
+    /// What its trainings hold in memory, if that is known.
+    pub memory: Option<Memory>,
 }
 
 /// The answer to one study, towards one goal.
@@ -175,7 +177,7 @@ impl Answer {
 
 impl StudyAnswer {
     fn of(study: &StudyRecords) -> Self {
-        let StudyRecords { facts, cells, records } = study;
+        let StudyRecords { facts, cells, records, memory } = study;
         let mut by_cell: HashMap<Cell, Vec<&Record>> = HashMap::new();
         for record in records.iter().filter(|record| record.trial < facts.trials) {
             by_cell.entry(record.cell).or_default().push(record);
@@ -188,7 +190,7 @@ impl StudyAnswer {
         });
         let goals = goals.collect();
         let work = cells.iter().map(|&cell| effort(facts, cell, of_cell(cell))).collect();
-        StudyAnswer { facts: facts.clone(), goals, work }
+        StudyAnswer { facts: facts.clone(), goals, work, memory: memory.clone() }
     }
 }
 
@@ -300,7 +302,7 @@ mod tests {
             [record(it, 0, Outcome::Outpaced, steps), record(it, 1, Outcome::Complete, steps)]
         });
         let records = records.collect();
-        StudyRecords { facts, cells, records }
+        StudyRecords { facts, cells, records, memory: None }
     }
 
     #[test]

@@ -4,8 +4,8 @@
 
 mod support;
 
-use parsity_analysis::{Answer, StudyRecords};
-use parsity_lab::Store;
+use parsity_analysis::Answer;
+use parsity_lab::{Store, gather};
 use parsity_serve::{Options, ServeError, Window};
 use std::io::{Read, Write};
 use std::path::Path;
@@ -18,9 +18,8 @@ const STUDY: &str = "/api/studies/quickstart";
 fn answer(path: &Path) -> Answer {
     let store = Store::read(path).unwrap();
     let stored = store.study("quickstart").unwrap();
-    let records = store.records(&stored, false).unwrap();
-    let facts = stored.facts.clone();
-    Answer::of(&[StudyRecords { facts, cells: stored.cells(), records }], &[])
+    let evidence = gather(&store, &[stored]).unwrap();
+    Answer::of(&evidence.studies, &evidence.smoothness)
 }
 
 #[test]

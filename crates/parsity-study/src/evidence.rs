@@ -1,6 +1,7 @@
 //! All that was measured, for an answer.
 
 use crate::facts::StudyFacts;
+use crate::memory::Memory;
 use crate::record::{Cell, Record};
 use crate::smoothness::SmoothnessRun;
 use crate::survivors::Survivors;
@@ -14,6 +15,8 @@ pub struct StudyRecords {
     pub cells: Vec<Cell>,
     /// What its trials left, with or without observations.
     pub records: Vec<Record>,
+    /// What its trainings hold in memory, if that is known.
+    pub memory: Option<Memory>,
 }
 
 /// What is known of studies that are told together.

@@ -6,6 +6,7 @@ use crate::html::Html;
 use crate::numerals::{grouped, large, significant};
 use crate::table::protocol;
 use parsity_analysis::{Answer, CellEffort, CellSummary, StudyAnswer};
+use parsity_study::Memory;
 
 pub(super) fn write(html: &mut Html, answer: &Answer, files: &[&str]) {
     for study in &answer.studies {
@@ -73,6 +74,7 @@ fn facts(study: &StudyAnswer) -> Vec<(&'static str, String)> {
     let none = || "no trial is done yet".to_owned();
     rows.push(("Protocol", protocol(&summaries).unwrap_or_else(none)));
     rows.push(("Work", work(study)));
+    rows.extend(study.memory.as_ref().map(|memory| ("Memory", held(memory))));
     rows
 }
 
@@ -96,6 +98,18 @@ fn work(study: &StudyAnswer) -> String {
         );
     }
     text
+}
+
+fn held(memory: &Memory) -> String {
+    let kilobytes = |bytes: u64| format!("{} kB", grouped(bytes.div_ceil(1000)));
+    let trials = memory.trial_bytes.iter();
+    let trials = trials.map(|it| format!("{} at {}", kilobytes(it.bytes), it.sparsity));
+    format!(
+        "a trial (weights, gradient, velocity, pattern) {}; a thread (a block of images) {}. A process, or \
+         a rank under mpirun, holds its trials and one block for each of its threads",
+        trials.collect::<Vec<_>>().join(", "),
+        kilobytes(memory.thread_bytes)
+    )
 }
 
 /// Seconds as people read them: `12 s`, `3.4 min`, `5.1 h`.

@@ -30,7 +30,7 @@ pub(crate) fn trials(
         of_cell(&facts, cell, standing)
     });
     let records = records.collect();
-    StudyRecords { facts, cells, records }
+    StudyRecords { facts, cells, records, memory: None }
 }
 
 /// The same study with a looser goal besides, which takes half the steps.

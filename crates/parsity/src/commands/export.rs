@@ -25,7 +25,7 @@ pub(crate) fn export(arguments: &Export) -> anyhow::Result<End> {
     let mut studies = Vec::new();
     for study in find_all(&store, &arguments.studies)? {
         let (cells, records) = (study.cells(), store.records(&study, observed)?);
-        studies.push(StudyRecords { facts: study.facts, cells, records });
+        studies.push(StudyRecords { facts: study.facts, cells, records, memory: None });
     }
     for (table, path) in tables {
         match path {

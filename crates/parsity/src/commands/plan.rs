@@ -5,10 +5,10 @@ use crate::arguments::{Extent, Plan as Arguments};
 use crate::failure::End;
 use crate::words::{count, duration, grouped, kilobytes, significant, things};
 use parsity_data::{Cache, catalog};
-use parsity_engine::{LANES, Network, block_bytes, trial_bytes};
-use parsity_lab::{Pace, Question, find_study, load_dataset, lower_model, measure_pace};
+use parsity_engine::Network;
+use parsity_lab::{Pace, Question, find_study, load_dataset, lower_model, measure_pace, memory_of};
 use parsity_report::facts::{check_interval, goals};
-use parsity_study::{CellWork, Metaparameters, Optimizer, Plan, Protocol, Sparsity, Study};
+use parsity_study::{CellWork, Memory, Metaparameters, Optimizer, Plan, Protocol, Sparsity, Study};
 use std::sync::Arc;
 
 /// Search points that are shown.
@@ -83,7 +83,7 @@ fn to_json(
     estimate: &Estimate,
     network: &Network,
 ) -> serde_json::Value {
-    let (trials, block) = bytes(study, network);
+    let Memory { trial_bytes, thread_bytes } = memory(study, network);
     let points: Vec<Metaparameters> =
         (0..study.trials()).map(|index| study.space().point(index)).collect();
     let cells: Vec<serde_json::Value> = plan
@@ -108,38 +108,23 @@ fn to_json(
         "total_at_most": plan.total,
         "seconds_at_most": seconds,
         "search_points": points,
-        "trial_bytes": trials
-            .iter()
-            .map(|(sparsity, bytes)| serde_json::json!({"sparsity": sparsity, "bytes": bytes}))
-            .collect::<Vec<_>>(),
-        "thread_bytes": block,
+        "trial_bytes": trial_bytes,
+        "thread_bytes": thread_bytes,
     })
 }
 
-/// Bytes that a trial holds at each sparsity, and that a thread works in, at most.
-fn bytes(study: &Study, network: &Network) -> (Vec<(Sparsity, usize)>, usize) {
-    let parameters = network.parameters();
+fn memory(study: &Study, network: &Network) -> Memory {
     let has_velocity = study.workload().optimizer != Optimizer::Sgd;
-    let trials = study
-        .sparsities()
-        .iter()
-        .map(|&sparsity| (sparsity, trial_bytes(sparsity.survivors(parameters), has_velocity)));
-    let batches = study.batch_sizes().iter().map(|batch_size| batch_size.0 as usize);
-    // Goal checks work on whole blocks, whatever the batch size.
-    let block = batches.chain([LANES]).map(|batch| block_bytes(network, batch)).max();
-    (trials.collect(), block.unwrap_or(0))
+    memory_of(network, has_velocity, study.batch_sizes(), study.sparsities())
 }
 
-fn memory(study: &Study, network: &Network) -> String {
-    let (trials, block) = bytes(study, network);
-    let trials: Vec<String> = trials
-        .iter()
-        .map(|(sparsity, bytes)| format!("{} at {sparsity}", kilobytes(*bytes)))
-        .collect();
+fn memory_text(memory: &Memory) -> String {
+    let trials = memory.trial_bytes.iter();
+    let trials = trials.map(|it| format!("{} at {}", kilobytes(it.bytes as usize), it.sparsity));
     format!(
         " a trial (weights, gradient, velocity, pattern)  {}\n a thread (a block of images)                    {}",
-        trials.join(", "),
-        kilobytes(block)
+        trials.collect::<Vec<_>>().join(", "),
+        kilobytes(memory.thread_bytes as usize)
     )
 }
 
@@ -175,7 +160,7 @@ fn to_text(study: &Study, plan: &Plan, estimate: &Estimate, network: &Network) -
         things(estimate.cores as u64, "core"),
         work_table(plan, estimate)
     );
-    text += &format!("Memory\n{}\n\n", memory(study, network));
+    text += &format!("Memory\n{}\n\n", memory_text(&memory(study, network)));
     text + usual_work(study.protocol()) + " `parsity run` stops and continues at any time."
 }
 

@@ -32,6 +32,13 @@ fn a_study_ends_with_a_table_a_figure_and_nothing_left_to_do() {
     }
     let answer = std::fs::read_to_string(desk.path("figures").join("answer.json")).unwrap();
     assert_eq!(desk.ok("report study.toml --out figures --json"), answer);
+    // Memory as it was planned, from the store alone.
+    let (answer, plan) =
+        (desk.json("report study.toml --json"), desk.json("plan study.toml --json"));
+    for key in ["trial_bytes", "thread_bytes"] {
+        assert_eq!(answer["studies"][0]["memory"][key], plan[key], "{key}");
+        assert!(!plan[key].is_null());
+    }
     // Again: nothing is repeated, nothing changes.
     let again = desk.run("run study.toml");
     let told = String::from_utf8(again.stderr).unwrap();
