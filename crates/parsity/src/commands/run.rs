@@ -3,7 +3,7 @@
 use super::{plan::restricted, print, serve, smoothness::watch_all, threads};
 use crate::arguments::Run;
 use crate::commands::report::summaries;
-use crate::failure::End;
+use crate::failure::{End, WrongRequest};
 use crate::interrupt;
 use crate::processes::{Processes, check_agreement};
 use crate::progress::Progress;
@@ -20,9 +20,8 @@ use std::time::Duration;
 
 pub(crate) fn run(arguments: &Run) -> anyhow::Result<End> {
     if !arguments.serve && !arguments.window.is_usual() {
-        anyhow::bail!(
-            "--port, --bind and --host say where the dashboard is, but none is asked for; add --serve"
-        );
+        let text = "--port, --bind and --host say where the dashboard is, but none is asked for; add --serve";
+        return Err(WrongRequest(text.to_owned()).into());
     }
     let mut processes = Processes::join(arguments.ranks_per_trial)?;
     let mut question = restricted(&arguments.extent)?;
