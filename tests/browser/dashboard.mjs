@@ -14,7 +14,8 @@ const browserPath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 /** How long anything may take, in milliseconds; a busy machine is slow. */
 const PATIENCE = 60_000;
 
-// At batch size 64 the first goal check comes late, so that there is a finding to follow.
+// At batch size 64 the first goal check comes late, so that there is a finding to follow. With so
+// many trials a cell takes some seconds on a fast machine, too, and can be seen while it runs.
 const STUDY = `
 name = "watched"
 dataset = "glyphs-small"
@@ -25,7 +26,7 @@ step_budget = 1000
 check_every = [{ from_batch_size = 1, steps = 4 }, { from_batch_size = 64, steps = 160 }]
 batch_sizes = [4, 8, 16, 32, 64]
 sparsities = [0.0, 0.8]
-trials = 6
+trials = 24
 validation_share = 0.05
 
 [pruning]
@@ -77,7 +78,9 @@ async function main() {
   }
   const url = await server.said;
   log(`serving at ${url}`);
-  // On a fast machine it would be over before anybody looks.
+  // On a fast machine much would be over before anybody looks. But the study must be in the store.
+  const known = async () => (await (await fetch(`${url}api/studies`)).json()).studies.length > 0;
+  while (!(await known())) await new Promise((done) => setTimeout(done, 50));
   run.kill("SIGSTOP");
 
   const browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox"] });
