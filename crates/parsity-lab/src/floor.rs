@@ -80,14 +80,13 @@ impl Floor<'_> {
                     self.lock().leave(group, threads, &runner);
                     self.put(before, runner, interval, message);
                 }
-                // Stopped in the middle of an interval: wake those that wait for it.
-                Ok(None) => {
-                    self.lock().leave(group, threads, &runner);
-                    self.change.notify_all();
-                }
+                // Stopped in the middle of an interval.
+                Ok(None) => self.lock().leave(group, threads, &runner),
                 Err(error) => self.give_up(error),
             }
         }
+        // The flag that stops a run rings no bell: those who wait learn of it from those who go.
+        self.change.notify_all();
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Board> {

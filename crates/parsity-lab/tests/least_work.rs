@@ -6,9 +6,9 @@ mod small;
 
 use parsity_lab::{Event, Measures, Options, Store, Summary, run};
 use parsity_study::{Cell, Outcome, Protocol, Record, Steps, Study};
-use small::{bench, question, timeless};
+use small::{bench, question, stopping, timeless};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Carries out the study in a store of its own; `stop_after` raises the flag after so many
@@ -22,16 +22,8 @@ fn carry_out(change: impl Fn(&mut Options), stop_after: Option<u64>) -> (Summary
     let mut total = Summary::default();
     loop {
         let mut store = Store::open(&path).unwrap();
-        let (stop, intervals) = (AtomicBool::new(false), AtomicU64::new(0));
-        let watch = |event: Event<'_>| {
-            // Taking a trial up again is no progress yet.
-            if let Event::Interval(progress) = event
-                && progress.trained > 0
-                && Some(intervals.fetch_add(1, Ordering::Relaxed) + 1) == stop_after
-            {
-                stop.store(true, Ordering::Relaxed);
-            }
-        };
+        let stop = AtomicBool::new(false);
+        let watch = stopping(&stop, stop_after);
         let summary = run(&study, bench(), &mut store, &options, &stop, &watch).unwrap();
         total.trained += summary.trained;
         total.evaluated += summary.evaluated;

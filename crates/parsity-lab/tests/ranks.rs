@@ -6,10 +6,11 @@ mod small;
 
 use parsity_engine::comm::Link;
 use parsity_lab::{Event, Group, Options, Ranks, Store, Summary, run, run_over, serve};
-use parsity_study::Record;
-use small::{bench, question, timeless};
+use parsity_study::{Record, Study};
+use small::{bench, question, stopping, timeless};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// The wires of `count` ranks, of which `per_trial` train a trial together.
@@ -29,28 +30,30 @@ fn ranks(count: usize, per_trial: usize) -> Vec<Ranks> {
 
 /// Runs what is missing in the store at `path`; stops after so many intervals.
 fn go_on(path: &Path, ranks: Vec<Ranks>, options: &Options, stop_after: Option<u64>) -> Summary {
-    let study = question().study;
+    let stop = AtomicBool::new(false);
+    let watch = stopping(&stop, stop_after);
+    carry_out(path, &question().study, ranks, options, &stop, &watch)
+}
+
+/// Runs what is missing in the store at `path`; without ranks, in the usual way.
+fn carry_out(
+    path: &Path,
+    study: &Study,
+    ranks: Vec<Ranks>,
+    options: &Options,
+    stop: &AtomicBool,
+    watch: &(dyn Fn(Event<'_>) + Sync),
+) -> Summary {
     let mut store = Store::open(path).unwrap();
-    let (stop, intervals) = (AtomicBool::new(false), AtomicU64::new(0));
-    let watch = |event: Event<'_>| {
-        // Taking a trial up again is no progress yet.
-        if let Event::Interval(progress) = event
-            && progress.trained > 0
-            && Some(intervals.fetch_add(1, Ordering::Relaxed) + 1) == stop_after
-        {
-            stop.store(true, Ordering::Relaxed);
-        }
-    };
     let mut ranks = ranks.into_iter();
     let Some(first) = ranks.next() else {
-        return run(&study, bench(), &mut store, options, &stop, &watch).unwrap();
+        return run(study, bench(), &mut store, options, stop, watch).unwrap();
     };
     std::thread::scope(|scope| {
         for other in ranks {
-            let study = &study;
             scope.spawn(move || serve(other, study, bench(), options));
         }
-        run_over(first, &study, bench(), &mut store, options, &stop, &watch).unwrap()
+        run_over(first, study, bench(), &mut store, options, stop, watch).unwrap()
     })
 }
 
@@ -110,4 +113,27 @@ fn a_run_goes_on_with_any_other_number_of_ranks() {
     assert!(turns > 5, "it was to be interrupted in all ways");
     assert!(records(&broken) == records(&calm));
     assert_eq!(trained, expected.trained, "something was trained twice");
+}
+
+#[test]
+fn a_run_that_is_stopped_between_two_intervals_ends() {
+    let (done, ended) = channel();
+    std::thread::spawn(move || {
+        let folder = tempfile::tempdir().unwrap();
+        let study = question().study.with_trials(1).unwrap();
+        let options = Options { cells: study.cells().take(1).collect(), ..Options::new(&study, 1) };
+        let stop = AtomicBool::new(false);
+        let watch = |event: Event<'_>| {
+            if let Event::Interval(_) = event {
+                // The only trial is awake on one rank: the lane of the other one waits by now.
+                std::thread::sleep(Duration::from_millis(100));
+                stop.store(true, Ordering::Relaxed);
+            }
+        };
+        let path = folder.path().join("store.sqlite");
+        let summary = carry_out(&path, &study, ranks(2, 1), &options, &stop, &watch);
+        done.send(summary.stopped).unwrap();
+    });
+    let ended = ended.recv_timeout(Duration::from_secs(60));
+    assert_eq!(ended, Ok(true), "those who wait are to be told that the run is over");
 }

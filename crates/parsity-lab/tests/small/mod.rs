@@ -1,10 +1,11 @@
 //! A small study that all ways of running one are compared on.
 
 use parsity_data::Cache;
-use parsity_lab::{Bench, Question};
+use parsity_lab::{Bench, Event, Question};
 use parsity_study::{ModelFile, Record, Study, StudyFile};
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const STUDY: &str = r#"
 name = "small"
@@ -43,4 +44,18 @@ pub(crate) fn bench() -> &'static Bench {
 /// A record without what differs from run to run.
 pub(crate) fn timeless(records: Vec<Record>) -> Vec<Record> {
     records.into_iter().map(|record| Record { seconds: 0.0, ..record }).collect()
+}
+
+/// A watch that raises the flag after so many intervals.
+pub(crate) fn stopping(stop: &AtomicBool, after: Option<u64>) -> impl Fn(Event<'_>) + Sync {
+    let intervals = AtomicU64::new(0);
+    move |event| {
+        // Taking a trial up again is no progress yet.
+        if let Event::Interval(progress) = event
+            && progress.trained > 0
+            && Some(intervals.fetch_add(1, Ordering::Relaxed) + 1) == after
+        {
+            stop.store(true, Ordering::Relaxed);
+        }
+    }
 }
