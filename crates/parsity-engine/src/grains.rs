@@ -94,6 +94,15 @@ impl Grains {
         self.lock(0).loss
     }
 
+    /// Makes grain 0 what `seats` threads have computed of it, each in a grain of its own: a
+    /// number that is not zero in one is zero in all others, and the loss is that of the first.
+    pub(crate) fn join(&self, seats: usize) {
+        for seat in 1..seats {
+            self.lock(seat).loss = 0.0;
+            self.add(0, seat);
+        }
+    }
+
     fn add(&self, left: usize, right: usize) {
         let (mut left, right) = (self.lock(left), self.lock(right));
         left.loss += right.loss;

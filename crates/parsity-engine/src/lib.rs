@@ -24,6 +24,7 @@ mod profile;
 mod program;
 mod pruning;
 pub mod random;
+mod seats;
 mod session;
 mod shape;
 mod smoothness;

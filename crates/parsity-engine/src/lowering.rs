@@ -8,7 +8,9 @@ use crate::kernels::products::Places;
 use crate::kernels::taps::{Correlation, Grid, Group, NONE, SHARERS, Tap};
 use crate::network::{ConvShape, Flow, Network, Op, Value};
 use crate::pattern::Pattern;
+use crate::seats::Seat;
 use crate::shape::Shape;
+use std::ops::Range;
 
 /// Bytes of a source that should stay in the nearest cache while all targets read it.
 const NEAR: usize = 32 * 1024;
@@ -65,12 +67,18 @@ impl Filled {
     }
 }
 
-/// Lowers every convolution of `network` for blocks of `1 << lanes` images.
-pub(crate) fn lower(network: &Network, pattern: &Pattern, lanes: u32) -> Vec<Option<Conv>> {
+/// Lowers every convolution of `network` for blocks of `1 << lanes` images, as far as it is
+/// computed at `seat`.
+pub(crate) fn lower(
+    network: &Network,
+    pattern: &Pattern,
+    lanes: u32,
+    seat: &Seat,
+) -> Vec<Option<Conv>> {
     let lower = |op: &Op, flow: Flow| match *op {
         Op::Conv { input, output, shape } => {
             let lowering = Lowering::new(network, pattern, lanes, input, output, shape);
-            Some(lowering.conv(flow != Flow::Stop))
+            Some(lowering.conv(seat, flow != Flow::Stop))
         }
         _ => None,
     };
@@ -165,24 +173,30 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn conv(&self, backward: bool) -> Conv {
-        let shape = self.output.shape;
+    fn conv(&self, seat: &Seat, backward: bool) -> Conv {
+        let filters = seat.share(self.shape.filters);
+        let (gradient, _) = self.output_gradient.part(&filters);
         let places = Places {
-            targets: (0..shape.channels).map(|f| self.output_gradient.row(f, 0) as u32).collect(),
-            row: self.output_gradient.columns(),
-            len: self.output_gradient.len(),
+            targets: (0..filters.len()).map(|filter| gradient.row(filter, 0) as u32).collect(),
+            row: gradient.columns(),
+            len: gradient.len(),
         };
-        let backward = backward.then(|| self.backward());
+        let backward = backward.then(|| {
+            let channels = seat.share(self.input.shape.channels);
+            self.backward(&channels)
+        });
         let filled = self.filled.clone().map(|places| Filled {
             places,
             values: vec![0.0; self.values],
             gradient: vec![0.0; self.values],
         });
-        Conv { forward: self.forward(), places, backward, filled }
+        Conv { forward: self.forward(&filters), places, backward, filled }
     }
 
-    fn forward(&self) -> Correlation {
-        let (shape, input, output) = (self.shape, self.input, self.output);
+    /// The sums of `filters`.
+    fn forward(&self, filters: &Range<usize>) -> Correlation {
+        let (shape, input) = (self.shape, self.input);
+        let (output, _) = self.output.part(filters);
         let grid = Grid {
             height: output.shape.height,
             width: output.shape.width,
@@ -203,6 +217,7 @@ impl<'a> Lowering<'a> {
         let list = List {
             sources: self.channels(),
             targets: shape.filters,
+            kept: filters.clone(),
             lists: 1,
             per_source: self.bytes(shape.height * input.columns()),
             dense: self.dense,
@@ -220,17 +235,21 @@ impl<'a> Lowering<'a> {
             column_shifts: vec![0],
             source_columns: output.shape.width,
             step: self.kernel,
-            targets: (0..shape.filters).map(|filter| output.row(filter, 0) as u32).collect(),
-            biases: self.biases.clone(),
+            targets: (0..filters.len()).map(|filter| output.row(filter, 0) as u32).collect(),
+            biases: self.biases[filters.clone()].to_vec(),
         };
         correlation.checked(self.values)
     }
 
-    /// The gradient by the input: input position i meets kernel position k at output
-    /// position i + pad − k.
-    fn backward(&self) -> Correlation {
+    /// The gradient by `channels` of the input: input position i meets kernel position k at
+    /// output position i + pad − k.
+    fn backward(&self, channels: &Range<usize>) -> Correlation {
         let shape = self.shape;
         let (input, output) = (self.input_gradient, self.output_gradient);
+        let (part, place) = input.part(channels);
+        // All numbers of a flat value are channels.
+        let each = self.channels() / input.shape.channels;
+        let kept = channels.start * each..channels.end * each;
         let (height, width) = match shape.flat {
             true => (1, 1),
             false => (input.shape.height, input.shape.width),
@@ -263,16 +282,17 @@ impl<'a> Lowering<'a> {
         let list = List {
             sources: shape.filters,
             targets: self.channels(),
+            kept: kept.clone(),
             lists: column_shifts.len() * row_shifts.len(),
             per_source: self.bytes(row_shifts.len() * output.columns()),
             dense,
         };
         let (taps, starts, groups) = list.sorted(reads.collect());
-        let place = |channel: usize| self.channel_start(input, channel) as u32;
+        let target = |channel: usize| (self.channel_start(input, channel) - place.start) as u32;
         let correlation = Correlation {
             grid: Grid { height, width, source_row: output.columns(), target_row: input.columns() },
             source_len: output.len(),
-            target_len: input.len(),
+            target_len: part.len(),
             taps,
             starts,
             groups,
@@ -281,7 +301,7 @@ impl<'a> Lowering<'a> {
             column_shifts,
             source_columns: output.shape.width,
             step: shape.height * shape.width,
-            targets: (0..self.channels()).map(place).collect(),
+            targets: kept.map(target).collect(),
             biases: vec![],
         };
         correlation.checked(self.values)
@@ -326,6 +346,9 @@ struct Read {
 struct List {
     sources: usize,
     targets: usize,
+    /// The targets that are computed. Blocks do not depend on which these are, so the order of
+    /// their sums does not, either.
+    kept: Range<usize>,
     /// Pairs of column and row shifts.
     lists: usize,
     /// Bytes that one position reads of one source channel.
@@ -343,11 +366,12 @@ impl List {
         let blocks = self.sources.div_ceil(near).min(worth).max(1);
         let near = self.sources.div_ceil(blocks);
         let blocks = self.sources.div_ceil(near);
-        let shared = if self.dense { self.targets / SHARERS } else { 0 };
+        let targets = self.kept.len();
+        let shared = if self.dense { targets / SHARERS } else { 0 };
         let groups: Vec<Group> = (0..shared)
             .map(|group| Group { first: (group * SHARERS) as u32, shared: true })
             .chain(
-                (shared * SHARERS..self.targets)
+                (shared * SHARERS..targets)
                     .map(|target| Group { first: target as u32, shared: false }),
             )
             .collect();
@@ -356,11 +380,11 @@ impl List {
             false => Some(target - shared * (SHARERS - 1)),
         };
         let place = |read: &Read| {
-            group(read.target)
+            group(read.target - self.kept.start)
                 .map(|group| (read.source / near * groups.len() + group) * self.lists + read.list)
         };
         let mut starts = vec![0u32; blocks * groups.len() * self.lists + 1];
-        reads.retain(|read| place(read).is_some());
+        reads.retain(|read| self.kept.contains(&read.target) && place(read).is_some());
         // Counting sort: reads of one place keep their order.
         for read in &reads {
             starts[place(read).map_or(0, |place| place + 1)] += 1;

@@ -134,6 +134,14 @@ impl Value {
         self.ring.left + self.shape.channels * self.plane()
     }
 
+    /// Some of its channels, as a value of their own, and the positions where that stands.
+    pub(crate) fn part(&self, channels: &Range<usize>) -> (Value, Range<usize>) {
+        let shape = Shape { channels: channels.len(), ..self.shape };
+        let part = Value { shape, ..*self };
+        let start = channels.start * self.plane();
+        (part, start..start + part.len())
+    }
+
     /// Where row `row` of channel `channel` starts.
     pub(crate) fn row(&self, channel: usize, row: usize) -> usize {
         self.ring.left + channel * self.plane() + (self.ring.top + row) * self.columns()
@@ -278,6 +286,11 @@ pub(crate) enum Op {
 }
 
 impl Op {
+    /// Whether it adds to what its output already is.
+    pub(crate) fn adds(&self) -> bool {
+        matches!(self, Op::Add { .. })
+    }
+
     pub(crate) fn input(&self) -> usize {
         match *self {
             Op::Conv { input, .. }

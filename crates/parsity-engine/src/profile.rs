@@ -3,6 +3,7 @@
 use crate::kernels::LANES;
 use crate::network::Op;
 use crate::program::Program;
+use crate::seats::Seat;
 use crate::workspace::{Material, Pass, Workspace};
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ pub fn profile(
     rounds: usize,
     clock: &dyn Fn() -> f64,
 ) -> Vec<KernelTime> {
-    let mut workspace = Workspace::new(program, LANES.ilog2());
+    let mut workspace = Workspace::new(program, LANES.ilog2(), Seat::alone());
     let mut gradient = vec![0.0; values.len()];
     let examples: Vec<u32> = (0..material.examples().len().min(LANES) as u32).collect();
     workspace.fill(values);

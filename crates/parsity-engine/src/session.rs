@@ -7,6 +7,7 @@ use crate::batches::Batches;
 use crate::kernels::LANES;
 use crate::optimizer::{Optimizer, Schedule};
 use crate::program::Program;
+use crate::seats::Seat;
 use crate::team::{Look, Team};
 use crate::walls::walls;
 use crate::workspace::{Material, Question, Workspace, lanes};
@@ -139,7 +140,7 @@ impl Session {
 
     /// The class scores of each of `examples`.
     pub fn scores(&self, examples: &[u32]) -> Vec<Vec<f32>> {
-        let mut workspace = Workspace::new(&self.program, lanes(examples.len()));
+        let mut workspace = Workspace::new(&self.program, lanes(examples.len()), Seat::alone());
         let blocks = examples.chunks(LANES);
         blocks.flat_map(|block| workspace.scores(&self.material, &self.weights, block)).collect()
     }

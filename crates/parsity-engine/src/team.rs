@@ -3,13 +3,15 @@
 //! A batch is cut into fixed *grains*; each grain's gradient is computed by whichever
 //! thread is free, into the grain's own vector; the vectors are then added along a fixed
 //! tree. So the number of threads never changes a bit. A team of one has no threads
-//! besides its caller and does exactly the same. Teams of several processes share the
+//! besides its caller and does exactly the same. A batch of a single grain is worked on by
+//! all threads together (see [`seats`](crate::seats)). Teams of several processes share the
 //! grains out between them.
 
 use crate::comm::Comm;
 use crate::grains::{Grain, Grains, Reduction, Wire, grain_size, share};
 use crate::kernels::LANES;
 use crate::program::Program;
+use crate::seats::{Seat, Table};
 use crate::workspace::{Material, Question, Workspace, lanes};
 use std::hint::spin_loop;
 use std::ops::Range;
@@ -19,6 +21,8 @@ use std::thread::JoinHandle;
 
 /// Blocks that each process looks at before it tells the others.
 const TURN: usize = 8;
+/// The most threads that work on one block.
+const MOST_SEATS: usize = 8;
 /// Turns of waiting before a thread goes to sleep.
 const SPINS: u32 = 4_000;
 
@@ -26,6 +30,10 @@ const SPINS: u32 = 4_000;
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Task {
     Gradient {
+        scale: f32,
+    },
+    /// The same, of a single block, by all who have a seat at the table.
+    Together {
         scale: f32,
     },
     /// Find the examples of which the answer is yes, until there are more than `most`.
@@ -57,6 +65,7 @@ struct Job {
 struct Shared {
     job: RwLock<Option<Job>>,
     grains: Grains,
+    table: Arc<Table>,
     /// The next piece to be taken.
     next: AtomicUsize,
     /// How many examples were found.
@@ -106,6 +115,7 @@ impl Team {
         let shared = Arc::new(Shared {
             job: RwLock::new(None),
             grains: Grains::new(),
+            table: Table::new(threads.clamp(1, MOST_SEATS)),
             next: AtomicUsize::new(0),
             found: AtomicU64::new(0),
             call: AtomicU64::new(0),
@@ -113,9 +123,9 @@ impl Team {
             busy: AtomicUsize::new(0),
             failed: AtomicBool::new(false),
         });
-        let spawn = |_| {
+        let spawn = |index| {
             let shared = Arc::clone(&shared);
-            std::thread::spawn(move || shared.serve())
+            std::thread::spawn(move || shared.serve(index))
         };
         let threads = (1..threads.max(1)).map(spawn).collect();
         Team { shared, own: vec![], found: vec![], wire: None, threads }
@@ -158,7 +168,14 @@ impl Team {
         let grains = indices.len().div_ceil(piece);
         let (rank, size) = self.place();
         let own = share(grains, rank, size);
-        self.run(program, material, values, indices, Task::Gradient { scale }, piece, own);
+        let task = match grains == 1 && self.shared.table.seats() > 1 {
+            true => Task::Together { scale },
+            false => Task::Gradient { scale },
+        };
+        self.run(program, material, values, indices, task, piece, own.clone());
+        if matches!(task, Task::Together { .. }) && !own.is_empty() {
+            self.shared.grains.join(self.shared.table.seats());
+        }
         let loss = self.shared.grains.combine(grains, values.len(), self.wire.as_mut());
         (loss, Gradient(self.shared.grains.lock(0)))
     }
@@ -235,7 +252,7 @@ impl Team {
         pieces: Range<usize>,
     ) {
         let lanes = match task {
-            Task::Gradient { .. } => lanes(indices.len()),
+            Task::Gradient { .. } | Task::Together { .. } => lanes(indices.len()),
             Task::Look { .. } => LANES.ilog2(),
         };
         let job = Job {
@@ -256,7 +273,7 @@ impl Team {
         if !self.threads.is_empty() {
             shared.ring(shared.call.load(Ordering::Relaxed) + 1);
         }
-        shared.work(&mut self.own);
+        shared.work(0, &mut self.own);
         let mut spins = 0;
         while shared.busy.load(Ordering::Acquire) > 0 {
             spins += 1;
@@ -291,18 +308,19 @@ impl std::ops::Deref for Gradient<'_> {
     }
 }
 
-/// The workspace for blocks of `1 << lanes` images, ready for `program`. A thread keeps one
-/// for each kind of block: batches and goal checks take turns.
+/// The workspace for blocks of `1 << lanes` images at `seat`, ready for `program`. A thread
+/// keeps one for each kind of block: batches and goal checks take turns.
 fn room<'a>(
     workspaces: &'a mut Vec<Workspace>,
     program: &Arc<Program>,
     lanes: u32,
+    seat: Seat,
 ) -> &'a mut Workspace {
-    let place = workspaces.iter_mut().position(|workspace| workspace.meet(program, lanes));
+    let place = workspaces.iter_mut().position(|workspace| workspace.meet(program, lanes, &seat));
     let place = place.unwrap_or_else(|| {
         // What was made for another network is not needed any more.
         workspaces.retain(|workspace| workspace.is_of(program.network()));
-        workspaces.push(Workspace::new(program, lanes));
+        workspaces.push(Workspace::new(program, lanes, seat));
         workspaces.len() - 1
     });
     &mut workspaces[place]
@@ -322,7 +340,7 @@ impl Drop for Done<'_> {
 
 impl Shared {
     /// A thread's life: wait for a call, work, say so.
-    fn serve(&self) {
+    fn serve(&self, index: usize) {
         let mut workspaces = vec![];
         let mut heard = 0;
         loop {
@@ -331,7 +349,7 @@ impl Shared {
                 return;
             }
             let _done = Done(self);
-            self.work(&mut workspaces);
+            self.work(index, &mut workspaces);
         }
     }
 
@@ -361,11 +379,24 @@ impl Shared {
         }
     }
 
-    /// Takes pieces of the job until none is left.
-    fn work(&self, workspaces: &mut Vec<Workspace>) {
+    /// The part of thread `index` in the job.
+    fn work(&self, index: usize, workspaces: &mut Vec<Workspace>) {
         let job = self.job.read().unwrap_or_else(PoisonError::into_inner);
         let Some(job) = job.as_ref() else { return };
-        let workspace = room(workspaces, &job.program, job.lanes);
+        if let Task::Together { scale } = job.task {
+            if index < self.table.seats() && !job.pieces.is_empty() {
+                let _guard = self.table.guard();
+                let seat = Seat::at(&self.table, index);
+                let workspace = room(workspaces, &job.program, job.lanes, seat);
+                self.accumulate(job, &job.indices, scale, workspace, index);
+            }
+        } else {
+            self.take_pieces(job, room(workspaces, &job.program, job.lanes, Seat::alone()));
+        }
+    }
+
+    /// Takes pieces of the job until none is left.
+    fn take_pieces(&self, job: &Job, workspace: &mut Workspace) {
         let mut pieces = job.indices.chunks(job.piece);
         let mut taken = 0;
         if matches!(job.task, Task::Look { .. }) {
@@ -386,17 +417,8 @@ impl Shared {
             let Some(indices) = pieces.nth(piece - taken) else { return };
             taken = piece + 1;
             match job.task {
-                Task::Gradient { scale } => {
-                    let mut grain = self.grains.lock(piece);
-                    grain.gradient.clear();
-                    grain.gradient.resize(job.values.len(), 0.0);
-                    grain.loss = workspace.accumulate(
-                        &job.material,
-                        &job.values,
-                        indices,
-                        scale,
-                        &mut grain.gradient,
-                    );
+                Task::Gradient { scale } | Task::Together { scale } => {
+                    self.accumulate(job, indices, scale, workspace, piece);
                 }
                 Task::Look { question, .. } => {
                     let found = workspace.find(question, &job.material, &job.values, indices);
@@ -405,5 +427,21 @@ impl Shared {
                 }
             }
         }
+    }
+
+    /// Makes `grain` the gradient over the examples `indices`, as far as it is computed here.
+    fn accumulate(
+        &self,
+        job: &Job,
+        indices: &[u32],
+        scale: f32,
+        workspace: &mut Workspace,
+        grain: usize,
+    ) {
+        let mut grain = self.grains.lock(grain);
+        let Grain { gradient, loss } = &mut *grain;
+        gradient.clear();
+        gradient.resize(job.values.len(), 0.0);
+        *loss = workspace.accumulate(&job.material, &job.values, indices, scale, gradient);
     }
 }

@@ -12,7 +12,10 @@ use crate::kernels::{LANES, loss, products};
 use crate::lowering::{Conv, lower};
 use crate::network::{Flow, Network, Op, Value};
 use crate::program::Program;
+use crate::seats::Seat;
+use crate::shape::Shape;
 use std::mem::take;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Examples with the numbers that their bytes stand for.
@@ -116,6 +119,10 @@ pub(crate) enum Question {
     Wakes { rectifier: usize },
 }
 
+/// Indices of what `Workspace::whole` tells of.
+const VALUES: usize = 0;
+const GRADIENTS: usize = 1;
+
 /// Nobody wants to know when an operation is done.
 fn unwatched(_: usize, _: Pass) {}
 
@@ -125,10 +132,14 @@ pub(crate) struct Workspace {
     program: Arc<Program>,
     /// Images in a block, as a power of two.
     lanes: u32,
+    /// The channels that are computed here.
+    seat: Seat,
     /// Per operation; `None` where it is no convolution.
     convs: Vec<Option<Conv>>,
     values: Vec<Numbers>,
     gradients: Vec<Numbers>,
+    /// Of which values all channels are here, and of which gradients.
+    whole: [Vec<bool>; 2],
     /// The values by which the loss has no gradient in this block, so that none is written.
     flat: Vec<bool>,
     /// Which number of each pooling window was the highest, per value.
@@ -138,8 +149,8 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// Room for blocks of `1 << lanes` images of `program`.
-    pub(crate) fn new(program: &Arc<Program>, lanes: u32) -> Self {
+    /// Room for blocks of `1 << lanes` images of `program`, at `seat`.
+    pub(crate) fn new(program: &Arc<Program>, lanes: u32, seat: Seat) -> Self {
         let network = program.network();
         let room = |values: &[Value]| {
             values.iter().map(|value| Numbers::new(value.len() << lanes)).collect()
@@ -151,7 +162,9 @@ impl Workspace {
         Workspace {
             program: Arc::clone(program),
             lanes,
-            convs: lower(network, program.pattern(), lanes),
+            convs: lower(network, program.pattern(), lanes, &seat),
+            whole: [vec![true; network.values.len()], vec![true; network.values.len()]],
+            seat,
             values: room(&network.values),
             gradients: room(&network.gradients),
             flat: vec![false; network.values.len()],
@@ -166,14 +179,15 @@ impl Workspace {
         Arc::ptr_eq(network, self.program.network())
     }
 
-    /// Gets ready for `program`, if it was made for the same network and as many images.
-    pub(crate) fn meet(&mut self, program: &Arc<Program>, lanes: u32) -> bool {
+    /// Gets ready for `program`, if it was made for the same network, as many images and the
+    /// same seat.
+    pub(crate) fn meet(&mut self, program: &Arc<Program>, lanes: u32, seat: &Seat) -> bool {
         let network = program.network();
-        if lanes != self.lanes || !self.is_of(network) {
+        if lanes != self.lanes || !self.is_of(network) || !self.seat.is(seat) {
             return false;
         }
         if !Arc::ptr_eq(program, &self.program) {
-            self.convs = lower(network, program.pattern(), lanes);
+            self.convs = lower(network, program.pattern(), lanes, seat);
             self.program = Arc::clone(program);
         }
         true
@@ -195,6 +209,7 @@ impl Workspace {
             self.load(material, indices);
             self.forward(values, &mut unwatched);
             let network = self.program.network();
+            self.whole[GRADIENTS][network.scores] = true;
             let length = network.classes() << self.lanes;
             let scores = &self.values[network.scores][..length];
             let gradients = &mut self.gradients[network.scores][..length];
@@ -298,31 +313,46 @@ impl Workspace {
 
     pub(crate) fn forward(&mut self, values: &[f32], watch: &mut impl FnMut(usize, Pass)) {
         self.forward_to(self.convs.len(), values, watch);
+        self.gather(VALUES, self.program.network().scores);
     }
 
     /// The operations before `end`.
     fn forward_to(&mut self, end: usize, values: &[f32], watch: &mut impl FnMut(usize, Pass)) {
         let network = Arc::clone(self.program.network());
         let lanes = self.lanes;
-        for (index, (op, conv)) in network.ops[..end].iter().zip(&self.convs).enumerate() {
+        for (index, op) in network.ops[..end].iter().enumerate() {
             let (input, output) = (op.input(), op.output());
+            let reach = Reach::of(&network, op);
+            if reach != Reach::Own {
+                self.gather(VALUES, input);
+            }
+            if reach == Reach::Other && op.adds() {
+                self.gather(VALUES, output);
+            }
+            let (x, from) = self.cut(&network.values[input], reach != Reach::Own);
+            let (y, to) = self.cut(&network.values[output], reach == Reach::Other);
+            self.whole[VALUES][output] = reach == Reach::Other || self.seat.is_alone();
+            let mut numbers = take(&mut self.values[output]);
+            let target = &mut numbers[to];
             if input == output {
-                layers::relu_in_place(&mut self.values[output]);
+                layers::relu_in_place(target);
+                self.values[output] = numbers;
                 watch(index, Pass::Forward);
                 continue;
             }
-            let mut numbers = take(&mut self.values[output]);
-            let x = Source { value: &network.values[input], numbers: &self.values[input] };
-            let y = Target { value: &network.values[output], numbers: &mut numbers };
+            let x = Source { value: &x, numbers: &self.values[input][from] };
+            let y = Target { value: &y, numbers: target };
             match *op {
                 Op::Conv { .. } => {
-                    let conv = conv.as_ref().expect("a convolution was lowered");
+                    let conv = self.convs[index].as_ref().expect("a convolution was lowered");
                     let values = conv.filled.as_ref().map_or(values, |filled| &filled.values);
                     correlate(&conv.forward, lanes, values, x.numbers, y.numbers, Start::Bias);
                 }
                 Op::Relu { .. } => layers::relu(lanes, x, y),
                 Op::ReluMaxPool { window, .. } => {
-                    layers::relu_max_pool(window, lanes, x, y, &mut self.codes[output]);
+                    let first = self.first_code(output);
+                    let codes = &mut self.codes[output][first..];
+                    layers::relu_max_pool(window, lanes, x, y, codes);
                 }
                 Op::MaxPool { window, .. } => layers::max_pool(window, lanes, x, y),
                 Op::AveragePool { window, .. } => layers::average_pool(window, lanes, x, y),
@@ -352,20 +382,24 @@ impl Workspace {
                 self.flat[input] = set;
                 continue;
             }
-            let y = Source { value: &network.values[output], numbers: &self.values[output] };
+            let reach = Reach::of(&network, op);
+            let (y, at) = self.cut(&network.values[output], false);
+            let y = Source { value: &y, numbers: &self.values[output][at] };
             if input == output {
-                let numbers = &mut self.gradients[output];
-                let dy = Target { value: &network.gradients[output], numbers };
+                let (dy, to) = self.cut(&network.gradients[output], false);
+                let dy = Target { value: &dy, numbers: &mut self.gradients[output][to] };
                 layers::relu_gradient_in_place(lanes, y, dy);
+                self.whole[GRADIENTS][output] = self.seat.is_alone();
                 watch(index, Pass::InputGradient);
                 continue;
             }
+            let (_, at) = self.cut(&network.gradients[output], false);
             if let Some(conv) = &mut self.convs[index] {
                 let gradient = match &mut conv.filled {
                     Some(filled) => &mut filled.gradient,
                     None => &mut *gradient,
                 };
-                let (x, dy) = (&self.values[input], &self.gradients[output]);
+                let (x, dy) = (&self.values[input], &self.gradients[output][at]);
                 products::weight_gradient(&conv.forward, &conv.places, lanes, x, dy, gradient);
                 watch(index, Pass::WeightGradient);
             }
@@ -373,10 +407,23 @@ impl Workspace {
                 continue;
             }
             self.flat[input] = false;
+            if reach != Reach::Own {
+                self.gather(GRADIENTS, output);
+            }
+            if reach == Reach::Other && !set {
+                self.gather(GRADIENTS, input);
+            }
+            self.whole[GRADIENTS][input] = reach == Reach::Other || self.seat.is_alone();
+            let all = reach == Reach::Other;
+            let (x, from) = self.cut(&network.values[input], all);
+            let (y, at) = self.cut(&network.values[output], all);
+            let (dy, back) = self.cut(&network.gradients[output], reach != Reach::Own);
+            let (dx, to) = self.cut(&network.gradients[input], all);
             let mut numbers = take(&mut self.gradients[input]);
-            let x = Source { value: &network.values[input], numbers: &self.values[input] };
-            let dy = Source { value: &network.gradients[output], numbers: &self.gradients[output] };
-            let dx = Target { value: &network.gradients[input], numbers: &mut numbers };
+            let x = Source { value: &x, numbers: &self.values[input][from] };
+            let y = Source { value: &y, numbers: &self.values[output][at] };
+            let dy = Source { value: &dy, numbers: &self.gradients[output][back] };
+            let dx = Target { value: &dx, numbers: &mut numbers[to] };
             match *op {
                 Op::Conv { .. } => {
                     let conv = self.convs[index].as_ref().expect("a convolution was lowered");
@@ -387,7 +434,8 @@ impl Workspace {
                 }
                 Op::Relu { .. } => layers::relu_gradient(lanes, y, dy, dx, set),
                 Op::ReluMaxPool { window, .. } => {
-                    layers::relu_max_pool_gradient(window, lanes, &self.codes[output], dy, dx);
+                    let codes = &self.codes[output][self.first_code(output)..];
+                    layers::relu_max_pool_gradient(window, lanes, codes, dy, dx);
                 }
                 Op::MaxPool { window, .. } => {
                     if set {
@@ -416,6 +464,33 @@ impl Workspace {
 }
 
 impl Workspace {
+    /// The channels of a value that are computed here, or all of them, as a value of their
+    /// own, and the numbers where that stands.
+    fn cut(&self, value: &Value, all: bool) -> (Value, Range<usize>) {
+        let channels = value.shape.channels;
+        let channels = if all { 0..channels } else { self.seat.share(channels) };
+        let (part, place) = value.part(&channels);
+        (part, place.start << self.lanes..place.end << self.lanes)
+    }
+
+    /// Where the codes of the channels stand that are computed here.
+    fn first_code(&self, output: usize) -> usize {
+        let Shape { channels, height, width } = self.program.network().values[output].shape;
+        (self.seat.share(channels).start * height * width) << self.lanes
+    }
+
+    /// Gets the channels of a value, or of its gradient, that other seats have computed.
+    fn gather(&mut self, kind: usize, index: usize) {
+        if !std::mem::replace(&mut self.whole[kind][index], true) {
+            let network = self.program.network();
+            let (value, numbers) = match kind {
+                VALUES => (&network.values[index], &mut self.values[index]),
+                _ => (&network.gradients[index], &mut self.gradients[index]),
+            };
+            self.seat.exchange(value, self.lanes, numbers);
+        }
+    }
+
     /// Whether no gradient comes through operation `index`: every unit of it is at rest in
     /// every image of the block. A network that has collapsed is trained in a third of the
     /// time. Numbers beyond all bounds are passed on, so that the loss will tell of them.
@@ -423,14 +498,39 @@ impl Workspace {
         let Op::ReluMaxPool { input, output, .. } = self.program.network().ops[index] else {
             return false;
         };
-        layers::nobody(&self.codes[output]) && self.values[input].iter().all(|x| x.is_finite())
+        // A seat does not know of the others' units.
+        self.seat.is_alone()
+            && layers::nobody(&self.codes[output])
+            && self.values[input].iter().all(|x| x.is_finite())
+    }
+}
+
+/// Which channels an operation reads for those that it writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// The same ones.
+    Own,
+    /// All of them: a convolution.
+    All,
+    /// Others. It is a small operation: every seat does all of it.
+    Other,
+}
+
+impl Reach {
+    fn of(network: &Network, op: &Op) -> Self {
+        let channels = |value: usize| network.values[value].shape.channels;
+        match op {
+            Op::Conv { .. } => Reach::All,
+            _ if channels(op.input()) == channels(op.output()) => Reach::Own,
+            _ => Reach::Other,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Layer, Padding, Pattern, Shape};
+    use crate::{Layer, Padding, Pattern};
 
     #[test]
     fn a_workspace_needs_the_bytes_that_were_announced() {
@@ -449,7 +549,7 @@ mod tests {
         let pattern = Arc::new(Pattern::dense(network.parameters()));
         let program = Arc::new(Program::new(Arc::clone(&network), pattern));
         for batch in [1, 3, 16, 400] {
-            let workspace = Workspace::new(&program, lanes(batch));
+            let workspace = Workspace::new(&program, lanes(batch), Seat::alone());
             let buffers = workspace.values.iter().chain(&workspace.gradients);
             let numbers: usize = buffers.map(|numbers| size_of_val(&**numbers)).sum();
             let codes: usize = workspace.codes.iter().map(Vec::len).sum();

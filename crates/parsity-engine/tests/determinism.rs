@@ -137,9 +137,9 @@ fn neither_threads_nor_instructions_change_a_bit_and_steps_do_not_allocate() {
         }
     }
 
-    for threads in [1, 2] {
+    for (threads, batch_size) in [(1, 64), (2, 64), (2, 8)] {
         let mut team = Team::new(threads);
-        for mut session in sessions(64) {
+        for mut session in sessions(batch_size) {
             let mut all = (0..300).collect();
             for _ in 0..3 {
                 session.step(&mut team);
@@ -151,7 +151,7 @@ fn neither_threads_nor_instructions_change_a_bit_and_steps_do_not_allocate() {
                 session.count_errors(&mut all, &mut team);
             }
             let allocations = ALLOCATIONS.load(Ordering::SeqCst) - before;
-            assert_eq!(allocations, 0, "{threads} threads");
+            assert_eq!(allocations, 0, "{threads} threads, batch size {batch_size}");
         }
     }
 }

@@ -97,6 +97,13 @@ fn compare_changed(
     }
     let (loss, gradient) = session.gradient(&examples, &mut Team::new(1));
     assert!((loss - plain::loss(layers, &masked, &twins)).abs() < 1e-4, "{layers:?}");
+    // Threads that share a block, each with some of the channels, come to the same bits.
+    let bits = |gradient: &[f32]| -> Vec<u32> { gradient.iter().map(|it| it.to_bits()).collect() };
+    for threads in [2, 5] {
+        let (other, together) = session.gradient(&examples, &mut Team::new(threads));
+        assert_eq!(other.to_bits(), loss.to_bits(), "{threads} threads, {layers:?}");
+        assert_eq!(bits(&together), bits(&gradient), "{threads} threads, {layers:?}");
+    }
     let slopes = plain::slopes(layers, &masked, &twins);
     let size = slopes.iter().flatten().fold(0.0f64, |size, x| size.max(x.abs()));
     let slack = 1e-3 * size + 1e-6;

@@ -68,29 +68,50 @@ pub(super) struct Call<'a> {
     pub(super) start: Start,
 }
 
-impl Call<'_> {
-    /// All targets, a strip of rows after the other: what a strip reads stays in the
-    /// nearest cache.
+impl<'a> Call<'a> {
+    /// All targets, a piece of a strip of rows after the other: what a piece reads stays in
+    /// the nearest cache.
     #[inline(always)]
     fn strips<I: Isa, V: Vector>(self, target: &mut [f32]) {
         let Grid { height, width, .. } = self.correlation.grid;
         let count = (width << self.lanes) / V::WIDTH;
-        let columns = count.div_ceil(count.div_ceil(COLUMNS).max(1)).max(1);
-        let strip = rows_that_fit(I::ALONE, columns);
+        let pieces = count.div_ceil(COLUMNS).max(1);
+        let strip = rows_that_fit(I::ALONE, count.div_ceil(pieces));
         let mut row = 0;
         while row < height {
             let rows = row..(row + strip).min(height);
             let shifts = self.correlation.shifts(&rows);
-            for block in 0..self.correlation.blocks() {
-                let start = if block == 0 { self.start } else { Start::Target };
-                for group in 0..self.correlation.groups.len() {
-                    let reads = Reads { call: self, block, group, shifts: &shifts, start };
-                    reads.run::<I, V>(rows.clone(), count, target);
+            for piece in 0..pieces {
+                let columns = count * piece / pieces..count * (piece + 1) / pieces;
+                for reads in self.reads(&shifts) {
+                    reads.run::<I, V>(rows.clone(), columns.clone(), target);
+                }
+            }
+            if count * V::WIDTH < width << self.lanes {
+                for reads in self.reads(&shifts) {
                     reads.rest::<I, V>(rows.clone(), count * V::WIDTH, target);
                 }
             }
             row = rows.end;
         }
+    }
+
+    /// Each group of targets, for each block of sources.
+    #[inline(always)]
+    fn reads<'b>(self, shifts: &'b Range<usize>) -> impl Iterator<Item = Reads<'b>>
+    where
+        'a: 'b,
+    {
+        (0..self.correlation.blocks()).flat_map(move |block| {
+            let start = if block == 0 { self.start } else { Start::Target };
+            (0..self.correlation.groups.len()).map(move |group| Reads {
+                call: self,
+                block,
+                group,
+                shifts,
+                start,
+            })
+        })
     }
 }
 
@@ -142,17 +163,20 @@ impl<'a> Reads<'a> {
         }
     }
 
-    /// All `rows`, if they are of a kind of which each tap sees a known part: the rest is not
+    /// All of `rows`, if they are of a kind of which each tap sees a known part: the rest is not
     /// computed.
     #[inline(always)]
     fn whole_rows<I: Isa, V: Vector>(
         self,
         rows: Range<usize>,
-        count: usize,
+        columns: Range<usize>,
         target: &mut [f32],
     ) -> bool {
         let Call { correlation, lanes, .. } = self.call;
-        let known = correlation.column_shifts.len() > 1 && V::WIDTH == 1 << lanes;
+        let count = columns.len();
+        let known = correlation.column_shifts.len() > 1
+            && V::WIDTH == 1 << lanes
+            && count == correlation.grid.width;
         let shared = self.targets().shared;
         if !known || (shared && I::ALONE < 24) {
             return false;
@@ -186,10 +210,10 @@ impl<'a> Reads<'a> {
         true
     }
 
-    /// The first `count` vectors of all `rows`, in tiles that fit into the registers.
+    /// Vectors number `columns` of all `rows`, in tiles that fit into the registers.
     #[inline(always)]
-    fn run<I: Isa, V: Vector>(self, rows: Range<usize>, count: usize, target: &mut [f32]) {
-        if self.whole_rows::<I, V>(rows.clone(), count, target) {
+    fn run<I: Isa, V: Vector>(self, rows: Range<usize>, columns: Range<usize>, target: &mut [f32]) {
+        if self.whole_rows::<I, V>(rows.clone(), columns.clone(), target) {
             return;
         }
         // Narrow vectors are rare: a few kinds of tiles must do.
@@ -199,10 +223,11 @@ impl<'a> Reads<'a> {
             (true, false) => (I::ALONE, COLUMNS),
             (false, _) => (4, 4),
         };
+        let count = columns.len();
         let pieces = count.div_ceil(most).max(1);
         for piece in 0..pieces {
-            let from = count * piece / pieces;
-            let columns = count * (piece + 1) / pieces - from;
+            let from = columns.start + count * piece / pieces;
+            let columns = columns.start + count * (piece + 1) / pieces - from;
             let mut row = rows.start;
             while row < rows.end {
                 let tile = Tile { reads: self, row, from: from * V::WIDTH, sharer: 0 };

@@ -47,6 +47,9 @@ macro_rules! with_images {
     };
 }
 
+/// The window that most networks have.
+const TWO_BY_TWO: Window = Window { height: 2, width: 2, stride: 2 };
+
 multiversion! {
     /// y = max(x, 0). Keeps a NaN, so that divergence stays visible in the loss.
     relu(lanes: u32, x: Source, y: Target) = relu_body
@@ -125,26 +128,74 @@ multiversion! {
 fn relu_max_pool_body(window: Window, lanes: u32, x: Source, y: Target, codes: &mut [u8]) {
     with_images!(lanes, |IMAGES| {
         let (x, y) = ((x.value, x.numbers), (y.value, y.numbers));
-        let codes = codes.as_chunks_mut::<IMAGES>().0.iter_mut();
+        let codes = codes.as_chunks_mut::<IMAGES>().0;
         let (from, to) = (x.1.as_chunks::<IMAGES>().0, y.1.as_chunks_mut::<IMAGES>().0);
+        if window == TWO_BY_TWO {
+            return relu_max_pool_two_by_two((x.0, from), (y.0, to), codes);
+        }
         for ((start, target), codes) in windows(window, x.0, y.0).zip(codes) {
             let mut highest = from[start];
-            let mut place = [0i32; IMAGES];
+            let mut place = [0u8; IMAGES];
             for (index, position) in positions(window, x.0, start).enumerate() {
-                let x = &from[position];
-                for image in 0..IMAGES {
-                    let higher = x[image] > highest[image];
-                    highest[image] = if higher { x[image] } else { highest[image] };
-                    place[image] = if higher { index as i32 } else { place[image] };
-                }
+                raise(&mut highest, &mut place, &from[position], index as u8);
             }
-            for image in 0..IMAGES {
-                let place = if highest[image] > 0.0 { place[image] } else { i32::from(NOBODY) };
-                codes[image] = place as u8;
-                to[target][image] = rectified(highest[image]);
-            }
+            (to[target], *codes) = rectified_and_place(&highest, &place);
         }
     })
+}
+
+/// Row by row, in steps of a whole window: the loop that the compiler does best.
+#[inline(always)]
+fn relu_max_pool_two_by_two<const IMAGES: usize>(
+    (input, from): (&Value, &[[f32; IMAGES]]),
+    (output, to): (&Value, &mut [[f32; IMAGES]]),
+    codes: &mut [[u8; IMAGES]],
+) {
+    let Shape { channels, height, width } = output.shape;
+    for index in 0..channels * height {
+        let (channel, row) = (index / height, index % height);
+        let [upper, lower] = [0, 1]
+            .map(|inner| from[input.row(channel, 2 * row + inner)..][..2 * width].chunks_exact(2));
+        let y = to[output.row(channel, row)..][..width].iter_mut();
+        let codes = codes[index * width..][..width].iter_mut();
+        for (((upper, lower), y), codes) in upper.zip(lower).zip(y).zip(codes) {
+            let mut highest = upper[0];
+            let mut place = [0u8; IMAGES];
+            raise(&mut highest, &mut place, &upper[1], 1);
+            raise(&mut highest, &mut place, &lower[0], 2);
+            raise(&mut highest, &mut place, &lower[1], 3);
+            (*y, *codes) = rectified_and_place(&highest, &place);
+        }
+    }
+}
+
+/// Where `x` is higher than `highest`, it and its index take the place of what was there.
+#[inline(always)]
+fn raise<const IMAGES: usize>(
+    highest: &mut [f32; IMAGES],
+    place: &mut [u8; IMAGES],
+    x: &[f32; IMAGES],
+    index: u8,
+) {
+    for image in 0..IMAGES {
+        let higher = x[image] > highest[image];
+        highest[image] = if higher { x[image] } else { highest[image] };
+        place[image] = if higher { index } else { place[image] };
+    }
+}
+
+/// What a window passes on, and the code that tells from where.
+#[inline(always)]
+fn rectified_and_place<const IMAGES: usize>(
+    highest: &[f32; IMAGES],
+    place: &[u8; IMAGES],
+) -> ([f32; IMAGES], [u8; IMAGES]) {
+    let (mut y, mut codes) = ([0.0; IMAGES], [0; IMAGES]);
+    for image in 0..IMAGES {
+        codes[image] = if highest[image] > 0.0 { place[image] } else { NOBODY };
+        y[image] = rectified(highest[image]);
+    }
+    (y, codes)
 }
 
 /// Whether no window has a positive number.
@@ -176,17 +227,24 @@ fn relu_max_pool_gradient_body(window: Window, lanes: u32, codes: &[u8], dy: Sou
         let codes = codes.as_chunks::<IMAGES>().0;
         let (from, to) = (dy.numbers.as_chunks::<IMAGES>().0, dx.numbers.as_chunks_mut().0);
         let Shape { channels, height, width } = dy.value.shape;
-        for channel in 0..channels {
-            for row in 0..height {
-                let codes = &codes[(channel * height + row) * width..][..width];
-                let dy = &from[dy.value.row(channel, row)..][..width];
-                for inner in 0..window.height {
-                    let start = dx.value.row(channel, row * window.stride + inner);
-                    let dx = &mut to[start..start + width * window.width];
+        for index in 0..channels * height {
+            let (channel, row) = (index / height, index % height);
+            let codes = &codes[index * width..][..width];
+            let dy = &from[dy.value.row(channel, row)..][..width];
+            for inner in 0..window.height {
+                let start = dx.value.row(channel, row * window.stride + inner);
+                let dx = &mut to[start..start + width * window.width];
+                let first = (inner * window.width) as u8;
+                if window.width == 2 {
+                    for ((dx, dy), codes) in dx.chunks_exact_mut(2).zip(dy).zip(codes) {
+                        dx[0] = passed_on(first, codes, dy);
+                        dx[1] = passed_on(first + 1, codes, dy);
+                    }
+                } else {
                     let windows = dx.chunks_exact_mut(window.width).zip(dy).zip(codes);
                     for ((dx, dy), codes) in windows {
-                        for (column, dx) in dx.iter_mut().enumerate() {
-                            pass_on((inner * window.width + column) as u8, codes, dy, dx);
+                        for (dx, code) in dx.iter_mut().zip(first..) {
+                            *dx = passed_on(code, codes, dy);
                         }
                     }
                 }
@@ -195,19 +253,20 @@ fn relu_max_pool_gradient_body(window: Window, lanes: u32, codes: &[u8], dy: Sou
     })
 }
 
-/// dx = dy of the images whose code is `code`, else 0.
+/// The gradients of the images whose code is `code`, else 0.
 #[inline(always)]
-fn pass_on<const IMAGES: usize>(
+fn passed_on<const IMAGES: usize>(
     code: u8,
     codes: &[u8; IMAGES],
     dy: &[f32; IMAGES],
-    dx: &mut [f32; IMAGES],
-) {
+) -> [f32; IMAGES] {
+    let mut dx = *dy;
     // Bits instead of a choice, which the compiler would turn into jumps.
     for image in 0..IMAGES {
         let mask = u32::from(codes[image] == code).wrapping_neg();
-        dx[image] = f32::from_bits(dy[image].to_bits() & mask);
+        dx[image] = f32::from_bits(dx[image].to_bits() & mask);
     }
+    dx
 }
 
 multiversion! {

@@ -58,14 +58,21 @@ fn weight_gradient_chunks<I: Isa>(
         let rows = first..(first + chunk).min(height);
         let call = Call { forward, places, lanes, x, dy, rows };
         for block in 0..forward.blocks() {
-            for (index, &group) in forward.groups.iter().enumerate() {
-                let taps = forward.all_taps(block, index);
-                let target = group.first as usize;
-                if group.shared {
-                    call.groups::<I, SHARERS>(taps, target, I::SHARED, &mut sums, gradient);
-                } else {
-                    call.groups::<I, 1>(taps, target, I::WEIGHTS, &mut sums, gradient);
+            // Taps stand in the order of what they read, so the same piece of every target
+            // reads about the same channels: these stay in the nearest cache.
+            let (mut piece, mut more) = (0, true);
+            while more {
+                more = false;
+                for (index, &group) in forward.groups.iter().enumerate() {
+                    let taps = forward.all_taps(block, index);
+                    let target = group.first as usize;
+                    more |= if group.shared {
+                        call.piece::<I, SHARERS>(piece, taps, target, &mut sums, gradient)
+                    } else {
+                        call.piece::<I, 1>(piece, taps, target, &mut sums, gradient)
+                    };
                 }
+                piece += 1;
             }
         }
         for (target, &bias) in forward.biases.iter().enumerate() {
@@ -91,34 +98,39 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// All taps of the targets from `target` on, in groups that fit into the registers.
+    /// Those of the taps of the targets from `target` on that are in piece number `piece`, if
+    /// they are cut into as few as fit into the registers. Whether more pieces follow.
     #[inline(always)]
-    fn groups<I: Isa, const S: usize>(
+    fn piece<I: Isa, const S: usize>(
         &self,
+        piece: usize,
         taps: &[Tap],
         target: usize,
-        most: usize,
         sums: &mut Sums,
         gradient: &mut [f32],
-    ) {
+    ) -> bool {
+        let most = if S == 1 { I::WEIGHTS } else { I::SHARED };
         let pieces = taps.len().div_ceil(most);
-        for piece in 0..pieces {
-            let from = taps.len() * piece / pieces;
-            let taps = &taps[from..taps.len() * (piece + 1) / pieces];
-            macro_rules! sized {
-                ($($size:literal)*) => {
-                    match taps.len() {
-                        $($size if $size <= most => self.group::<I, S, $size>(taps, target, sums, gradient),)*
-                        size => unreachable!("no tile of {size}"),
-                    }
-                };
-            }
-            if S == 1 {
-                sized!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16);
-            } else {
-                sized!(1 2 3 4 5 6);
-            }
+        if piece >= pieces {
+            return false;
         }
+        let taps = &taps[taps.len() * piece / pieces..taps.len() * (piece + 1) / pieces];
+        macro_rules! sized {
+            ($($size:literal)*) => {
+                match taps.len() {
+                    $($size if $size <= most => {
+                        self.group::<I, S, $size>(taps, target, sums, gradient);
+                    })*
+                    size => unreachable!("no tile of {size}"),
+                }
+            };
+        }
+        if S == 1 {
+            sized!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16);
+        } else {
+            sized!(1 2 3 4 5 6);
+        }
+        piece + 1 < pieces
     }
 
     /// The gradient of `T` taps of `S` targets.

@@ -1,0 +1,127 @@
+//! Several threads at one block: each computes some channels of every value, and gets those
+//! of the others where it needs them.
+//!
+//! A batch of up to sixteen images is one block, which a single thread would work on alone.
+//! Here every thread has room for all values but computes only the channels of its *seat*.
+//! Most operations stay within a channel. A convolution reads all channels of its input, and
+//! its input gradient all those of its output's gradient: before it the seats exchange what
+//! they have. Every number is computed by one seat, as a lone thread would compute it: so the
+//! number of seats never changes a bit.
+
+use crate::grains::share;
+use crate::network::Value;
+use std::hint::spin_loop;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Turns of waiting before a thread lets others have its core.
+const SPINS: u32 = 4_000;
+
+/// Which channels a thread computes.
+#[derive(Debug, Clone)]
+pub(crate) struct Seat {
+    index: usize,
+    count: usize,
+    /// Where seats meet; nowhere if there is but one.
+    table: Option<Arc<Table>>,
+}
+
+impl Seat {
+    /// All channels.
+    pub(crate) fn alone() -> Self {
+        Seat { index: 0, count: 1, table: None }
+    }
+
+    /// Seat `index` at a table.
+    pub(crate) fn at(table: &Arc<Table>, index: usize) -> Self {
+        Seat { index, count: table.slots.len(), table: Some(Arc::clone(table)) }
+    }
+
+    /// Whether it computes all channels.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.count == 1
+    }
+
+    /// Whether it is the same as `other`.
+    pub(crate) fn is(&self, other: &Seat) -> bool {
+        (self.index, self.count) == (other.index, other.count)
+    }
+
+    /// The channels that it computes, of `channels`.
+    pub(crate) fn share(&self, channels: usize) -> Range<usize> {
+        share(channels, self.index, self.count)
+    }
+
+    /// Gives the others its channels of a value, of `1 << lanes` images, and gets theirs.
+    pub(crate) fn exchange(&self, value: &Value, lanes: u32, numbers: &mut [f32]) {
+        let Some(table) = &self.table else { return };
+        let channels = value.shape.channels;
+        let place = |seat: usize| value.part(&share(channels, seat, self.count)).1;
+        let numbers_of = |seat: usize| {
+            let place = place(seat);
+            place.start << lanes..place.end << lanes
+        };
+        {
+            let mut slot = table.slots[self.index].write().unwrap_or_else(PoisonError::into_inner);
+            slot.clear();
+            slot.extend_from_slice(&numbers[numbers_of(self.index)]);
+        }
+        table.meet();
+        for seat in (0..self.count).filter(|&seat| seat != self.index) {
+            let slot = table.slots[seat].read().unwrap_or_else(PoisonError::into_inner);
+            numbers[numbers_of(seat)].copy_from_slice(&slot);
+        }
+        // Nobody puts down anything else before all have taken this.
+        table.meet();
+    }
+}
+
+/// Where the threads at one block meet.
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// What each seat has to give.
+    slots: Vec<RwLock<Vec<f32>>>,
+    /// How often any of them has come.
+    arrivals: AtomicUsize,
+    left: AtomicBool,
+}
+
+impl Table {
+    pub(crate) fn new(seats: usize) -> Arc<Self> {
+        let slots = (0..seats).map(|_| RwLock::default()).collect();
+        Arc::new(Table { slots, arrivals: AtomicUsize::new(0), left: AtomicBool::new(false) })
+    }
+
+    pub(crate) fn seats(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Waits until all are here.
+    fn meet(&self) {
+        let seats = self.slots.len();
+        let turn = self.arrivals.fetch_add(1, Ordering::AcqRel) / seats;
+        let mut spins = 0;
+        while self.arrivals.load(Ordering::Acquire) < (turn + 1) * seats {
+            assert!(!self.left.load(Ordering::Relaxed), "another thread at the block has panicked");
+            spins += 1;
+            if spins < SPINS { spin_loop() } else { std::thread::yield_now() }
+        }
+    }
+
+    /// Tells the others if the thread panics while it holds this: they would wait forever.
+    pub(crate) fn guard(&self) -> Guard<'_> {
+        Guard(self)
+    }
+}
+
+/// See [`Table::guard`].
+pub(crate) struct Guard<'a>(&'a Table);
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.left.store(true, Ordering::Relaxed);
+        }
+    }
+}
