@@ -138,6 +138,22 @@ fn batches_around_the_block_agree() {
 }
 
 #[test]
+fn a_stride_behind_a_rectifier_agrees() {
+    let layers = [
+        conv("first", 3, 3, 1, Padding::Same),
+        Layer::Relu,
+        conv("second", 5, 3, 1, Padding::Same),
+        Layer::Relu,
+        conv("third", 4, 3, 2, Padding::Same),
+        Layer::Flatten,
+        dense(3),
+    ];
+    for (images, density) in [(3, 0.4), (16, 1.0), (33, 0.4)] {
+        compare(Shape::new(2, 7, 6), &layers, images, Some(density));
+    }
+}
+
+#[test]
 fn rows_of_which_a_weight_sees_only_a_part_agree() {
     // 12 columns from 8, and 10 from 8: kernels of their own.
     for (side, size) in [(16, 5), (12, 3)] {
