@@ -15,6 +15,7 @@ mod examples;
 mod grains;
 mod initialization;
 mod kernels;
+mod layout;
 mod lowering;
 mod network;
 mod optimizer;

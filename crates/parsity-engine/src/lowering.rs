@@ -6,6 +6,7 @@
 use crate::kernels::LANES;
 use crate::kernels::products::Places;
 use crate::kernels::taps::{Correlation, Grid, Group, NONE, SHARERS, Tap};
+use crate::layout::Layout;
 use crate::network::{ConvShape, Flow, Network, Op, Value};
 use crate::pattern::Pattern;
 use crate::seats::Seat;
@@ -72,12 +73,13 @@ impl Filled {
 pub(crate) fn lower(
     network: &Network,
     pattern: &Pattern,
+    layout: &Layout,
     lanes: u32,
     seat: &Seat,
 ) -> Vec<Option<Conv>> {
     let lower = |op: &Op, flow: Flow| match *op {
         Op::Conv { input, output, shape } => {
-            let lowering = Lowering::new(network, pattern, lanes, input, output, shape);
+            let lowering = Lowering::new(network, pattern, layout, lanes, input, output, shape);
             Some(lowering.conv(seat, flow != Flow::Stop))
         }
         _ => None,
@@ -99,6 +101,8 @@ struct Lowering<'a> {
     shape: ConvShape,
     values: usize,
     lanes: u32,
+    /// Rows of the output.
+    height: usize,
     input: &'a Value,
     output: &'a Value,
     input_gradient: &'a Value,
@@ -116,6 +120,7 @@ impl<'a> Lowering<'a> {
     fn new(
         network: &'a Network,
         pattern: &Pattern,
+        layout: &'a Layout,
         lanes: u32,
         input: usize,
         output: usize,
@@ -162,10 +167,11 @@ impl<'a> Lowering<'a> {
             values: if filled { weight.len() + shape.filters } else { pattern.len() },
             filled: filled.then_some(moved),
             lanes,
-            input: &network.values[input],
-            output: &network.values[output],
-            input_gradient: &network.gradients[input],
-            output_gradient: &network.gradients[output],
+            height: network.values[output].shape.height,
+            input: &layout.values[input],
+            output: &layout.values[output],
+            input_gradient: &layout.gradients[input],
+            output_gradient: &layout.gradients[output],
             survivors: survivors.collect(),
             dense: whole || filled,
             kernel,
@@ -198,10 +204,11 @@ impl<'a> Lowering<'a> {
         let (shape, input) = (self.shape, self.input);
         let (output, _) = self.output.part(filters);
         let grid = Grid {
-            height: output.shape.height,
+            height: self.height,
             width: output.shape.width,
             source_row: input.columns(),
             target_row: output.columns(),
+            strip: output.shape.height,
         };
         let reads = self.survivors.iter().map(|survivor| {
             let start = self.channel_start(input, survivor.channel);
@@ -231,7 +238,7 @@ impl<'a> Lowering<'a> {
             starts,
             groups,
             row_shifts: vec![0],
-            source_rows: output.shape.height,
+            source_rows: self.height,
             column_shifts: vec![0],
             source_columns: output.shape.width,
             step: self.kernel,
@@ -290,7 +297,13 @@ impl<'a> Lowering<'a> {
         let (taps, starts, groups) = list.sorted(reads.collect());
         let target = |channel: usize| (self.channel_start(input, channel) - place.start) as u32;
         let correlation = Correlation {
-            grid: Grid { height, width, source_row: output.columns(), target_row: input.columns() },
+            grid: Grid {
+                height,
+                width,
+                source_row: output.columns(),
+                target_row: input.columns(),
+                strip: height,
+            },
             source_len: output.len(),
             target_len: part.len(),
             taps,

@@ -9,8 +9,9 @@ use crate::examples::{Examples, Normalization};
 use crate::kernels::correlation::{Start, correlate};
 use crate::kernels::layers::{self, Source, Target};
 use crate::kernels::{LANES, loss, products};
+use crate::layout::{Layout, pooled_at_once};
 use crate::lowering::{Conv, lower};
-use crate::network::{Flow, Network, Op, Value};
+use crate::network::{Flow, Network, Op, Value, Window};
 use crate::program::Program;
 use crate::seats::Seat;
 use crate::shape::Shape;
@@ -50,7 +51,8 @@ pub fn block_bytes(network: &Network, batch: usize) -> usize {
     let numbers = |values: &[Value]| -> usize {
         values.iter().map(|value| (value.len() << lanes(batch)).next_multiple_of(16)).sum()
     };
-    let numbers = numbers(&network.values) + numbers(&network.gradients);
+    let layout = Layout::new(network, lanes(batch));
+    let numbers = numbers(&layout.values) + numbers(&layout.gradients);
     numbers * size_of::<f32>()
         + (pooled(network).map(|(_, codes)| codes).sum::<usize>() << lanes(batch))
 }
@@ -134,6 +136,7 @@ pub(crate) struct Workspace {
     lanes: u32,
     /// The channels that are computed here.
     seat: Seat,
+    layout: Layout,
     /// Per operation; `None` where it is no convolution.
     convs: Vec<Option<Conv>>,
     values: Vec<Numbers>,
@@ -144,6 +147,8 @@ pub(crate) struct Workspace {
     flat: Vec<bool>,
     /// Which number of each pooling window was the highest, per value.
     codes: Vec<Vec<u8>>,
+    /// NaN for the images of which that pool has seen a number that is not finite; else zero.
+    wild: Vec<[f32; LANES]>,
     labels: [u8; LANES],
     count: usize,
 }
@@ -152,6 +157,7 @@ impl Workspace {
     /// Room for blocks of `1 << lanes` images of `program`, at `seat`.
     pub(crate) fn new(program: &Arc<Program>, lanes: u32, seat: Seat) -> Self {
         let network = program.network();
+        let layout = Layout::new(network, lanes);
         let room = |values: &[Value]| {
             values.iter().map(|value| Numbers::new(value.len() << lanes)).collect()
         };
@@ -162,13 +168,15 @@ impl Workspace {
         Workspace {
             program: Arc::clone(program),
             lanes,
-            convs: lower(network, program.pattern(), lanes, &seat),
+            convs: lower(network, program.pattern(), &layout, lanes, &seat),
             whole: [vec![true; network.values.len()], vec![true; network.values.len()]],
             seat,
-            values: room(&network.values),
-            gradients: room(&network.gradients),
+            values: room(&layout.values),
+            gradients: room(&layout.gradients),
+            layout,
             flat: vec![false; network.values.len()],
             codes,
+            wild: vec![[0.0; LANES]; network.values.len()],
             labels: [0; LANES],
             count: 0,
         }
@@ -187,7 +195,7 @@ impl Workspace {
             return false;
         }
         if !Arc::ptr_eq(program, &self.program) {
-            self.convs = lower(network, program.pattern(), lanes, seat);
+            self.convs = lower(network, program.pattern(), &self.layout, lanes, seat);
             self.program = Arc::clone(program);
         }
         true
@@ -245,9 +253,16 @@ impl Workspace {
                 bits(&|image| loss::is_wrong(self.lanes, scores, image, self.labels[image]))
             }
             Question::Wakes { rectifier } => {
-                self.forward_to(rectifier, values, &mut unwatched);
-                let input = &self.values[self.program.network().ops[rectifier].input()];
-                let rests = layers::rests(input);
+                let rests = match self.program.network().ops[rectifier] {
+                    Op::ReluMaxPool { output, .. } => {
+                        self.forward_to(rectifier + 1, values, &mut unwatched);
+                        layers::pools_rest(self.lanes, &self.codes[output], &self.wild[output])
+                    }
+                    op => {
+                        self.forward_to(rectifier, values, &mut unwatched);
+                        layers::rests(&self.values[op.input()])
+                    }
+                };
                 bits(&|image| !rests[image])
             }
         }
@@ -329,9 +344,17 @@ impl Workspace {
             if reach == Reach::Other && op.adds() {
                 self.gather(VALUES, output);
             }
-            let (x, from) = self.cut(&network.values[input], reach != Reach::Own);
-            let (y, to) = self.cut(&network.values[output], reach == Reach::Other);
             self.whole[VALUES][output] = reach == Reach::Other || self.seat.is_alone();
+            if let Some(window) = pooled_at_once(&network, index) {
+                self.forward_strips(index, window, values);
+                watch(index, Pass::Forward);
+                continue;
+            }
+            if index > 0 && pooled_at_once(&network, index - 1).is_some() {
+                continue;
+            }
+            let (x, from) = self.cut(&self.layout.values[input], reach != Reach::Own);
+            let (y, to) = self.cut(&self.layout.values[output], reach == Reach::Other);
             let mut numbers = take(&mut self.values[output]);
             let target = &mut numbers[to];
             if input == output {
@@ -346,13 +369,17 @@ impl Workspace {
                 Op::Conv { .. } => {
                     let conv = self.convs[index].as_ref().expect("a convolution was lowered");
                     let values = conv.filled.as_ref().map_or(values, |filled| &filled.values);
-                    correlate(&conv.forward, lanes, values, x.numbers, y.numbers, Start::Bias);
+                    let rows = 0..conv.forward.grid.height;
+                    let (x, y) = (x.numbers, y.numbers);
+                    correlate(&conv.forward, lanes, values, x, y, Start::Bias, rows);
                 }
                 Op::Relu { .. } => layers::relu(lanes, x, y),
                 Op::ReluMaxPool { window, .. } => {
                     let first = self.first_code(output);
                     let codes = &mut self.codes[output][first..];
-                    layers::relu_max_pool(window, lanes, x, y, codes);
+                    let (wild, rows) = (&mut self.wild[output], 0..y.value.shape.height);
+                    *wild = [0.0; LANES];
+                    layers::relu_max_pool(window, lanes, x, y, codes, wild, rows);
                 }
                 Op::MaxPool { window, .. } => layers::max_pool(window, lanes, x, y),
                 Op::AveragePool { window, .. } => layers::average_pool(window, lanes, x, y),
@@ -362,6 +389,62 @@ impl Workspace {
             self.values[output] = numbers;
             watch(index, Pass::Forward);
         }
+    }
+
+    /// A convolution and the pool behind it, a strip of rows after the other.
+    fn forward_strips(&mut self, index: usize, window: Window, values: &[f32]) {
+        let network = Arc::clone(self.program.network());
+        let lanes = self.lanes;
+        let (input, between) = (network.ops[index].input(), network.ops[index].output());
+        let output = network.ops[index + 1].output();
+        let (x, at) = self.cut(&self.layout.values[between], false);
+        let (y, to) = self.cut(&self.layout.values[output], false);
+        let first = self.first_code(output);
+        let conv = self.convs[index].as_ref().expect("a convolution was lowered");
+        let values = conv.filled.as_ref().map_or(values, |filled| &filled.values);
+        let mut strip = take(&mut self.values[between]);
+        let mut numbers = take(&mut self.values[output]);
+        self.wild[output] = [0.0; LANES];
+        for rows in strips(conv.forward.grid.height, x.shape.height) {
+            let (source, strip) = (&self.values[input], &mut strip[at.clone()]);
+            correlate(&conv.forward, lanes, values, source, strip, Start::Bias, rows.clone());
+            let x = Source { value: &x, numbers: strip };
+            let y = Target { value: &y, numbers: &mut numbers[to.clone()] };
+            let (codes, wild) = (&mut self.codes[output][first..], &mut self.wild[output]);
+            let rows = rows.start / window.stride..rows.end / window.stride;
+            layers::relu_max_pool(window, lanes, x, y, codes, wild, rows);
+        }
+        (self.values[between], self.values[output]) = (strip, numbers);
+        self.whole[VALUES][output] = self.seat.is_alone();
+    }
+
+    /// The gradient by the weights of a convolution of which nothing else is asked, and of the
+    /// pool behind it, a strip of rows after the other.
+    fn backward_strips(&mut self, index: usize, window: Window, gradient: &mut [f32]) {
+        let network = Arc::clone(self.program.network());
+        let lanes = self.lanes;
+        let (input, between) = (network.ops[index].input(), network.ops[index].output());
+        let output = network.ops[index + 1].output();
+        let (dx, at) = self.cut(&self.layout.gradients[between], false);
+        let (dy, back) = self.cut(&self.layout.gradients[output], false);
+        let first = self.first_code(output);
+        let mut strip = take(&mut self.gradients[between]);
+        let conv = self.convs[index].as_mut().expect("a convolution was lowered");
+        let gradient = match &mut conv.filled {
+            Some(filled) => &mut filled.gradient,
+            None => gradient,
+        };
+        for rows in strips(conv.forward.grid.height, dx.shape.height) {
+            let numbers = &mut strip[at.clone()];
+            let dy = Source { value: &dy, numbers: &self.gradients[output][back.clone()] };
+            let dx = Target { value: &dx, numbers };
+            let pooled = rows.start / window.stride..rows.end / window.stride;
+            let codes = &self.codes[output][first..];
+            layers::relu_max_pool_gradient(window, lanes, codes, dy, dx, pooled);
+            let (x, dy) = (&self.values[input], &strip[at.clone()]);
+            products::weight_gradient(&conv.forward, &conv.places, lanes, x, dy, gradient, rows);
+        }
+        self.gradients[between] = strip;
     }
 
     pub(crate) fn backward(
@@ -383,24 +466,39 @@ impl Workspace {
                 continue;
             }
             let reach = Reach::of(&network, op);
-            let (y, at) = self.cut(&network.values[output], false);
+            // What is pooled at once, and has but weights before it, is done with these.
+            let at_once = |index: usize| {
+                pooled_at_once(&network, index).filter(|_| network.flows[index] == Flow::Stop)
+            };
+            if index > 0 && at_once(index - 1).is_some() {
+                self.flat[input] = false;
+                continue;
+            }
+            if let Some(window) = at_once(index) {
+                self.backward_strips(index, window, gradient);
+                watch(index, Pass::WeightGradient);
+                continue;
+            }
+            let (y, at) = self.cut(&self.layout.values[output], false);
             let y = Source { value: &y, numbers: &self.values[output][at] };
             if input == output {
-                let (dy, to) = self.cut(&network.gradients[output], false);
+                let (dy, to) = self.cut(&self.layout.gradients[output], false);
                 let dy = Target { value: &dy, numbers: &mut self.gradients[output][to] };
                 layers::relu_gradient_in_place(lanes, y, dy);
                 self.whole[GRADIENTS][output] = self.seat.is_alone();
                 watch(index, Pass::InputGradient);
                 continue;
             }
-            let (_, at) = self.cut(&network.gradients[output], false);
+            let (_, at) = self.cut(&self.layout.gradients[output], false);
             if let Some(conv) = &mut self.convs[index] {
                 let gradient = match &mut conv.filled {
                     Some(filled) => &mut filled.gradient,
                     None => &mut *gradient,
                 };
                 let (x, dy) = (&self.values[input], &self.gradients[output][at]);
-                products::weight_gradient(&conv.forward, &conv.places, lanes, x, dy, gradient);
+                let Conv { forward, places, .. } = conv;
+                let rows = 0..forward.grid.height;
+                products::weight_gradient(forward, places, lanes, x, dy, gradient, rows);
                 watch(index, Pass::WeightGradient);
             }
             if flow == Flow::Stop {
@@ -415,10 +513,10 @@ impl Workspace {
             }
             self.whole[GRADIENTS][input] = reach == Reach::Other || self.seat.is_alone();
             let all = reach == Reach::Other;
-            let (x, from) = self.cut(&network.values[input], all);
-            let (y, at) = self.cut(&network.values[output], all);
-            let (dy, back) = self.cut(&network.gradients[output], reach != Reach::Own);
-            let (dx, to) = self.cut(&network.gradients[input], all);
+            let (x, from) = self.cut(&self.layout.values[input], all);
+            let (y, at) = self.cut(&self.layout.values[output], all);
+            let (dy, back) = self.cut(&self.layout.gradients[output], reach != Reach::Own);
+            let (dx, to) = self.cut(&self.layout.gradients[input], all);
             let mut numbers = take(&mut self.gradients[input]);
             let x = Source { value: &x, numbers: &self.values[input][from] };
             let y = Source { value: &y, numbers: &self.values[output][at] };
@@ -430,12 +528,14 @@ impl Workspace {
                     let values = conv.filled.as_ref().map_or(values, |filled| &filled.values);
                     let start = if set { Start::Bias } else { Start::Target };
                     let backward = conv.backward.as_ref().expect("its gradient is asked for");
-                    correlate(backward, lanes, values, dy.numbers, dx.numbers, start);
+                    let (dy, dx, rows) = (dy.numbers, dx.numbers, 0..backward.grid.height);
+                    correlate(backward, lanes, values, dy, dx, start, rows);
                 }
                 Op::Relu { .. } => layers::relu_gradient(lanes, y, dy, dx, set),
                 Op::ReluMaxPool { window, .. } => {
                     let codes = &self.codes[output][self.first_code(output)..];
-                    layers::relu_max_pool_gradient(window, lanes, codes, dy, dx);
+                    let rows = 0..dy.value.shape.height;
+                    layers::relu_max_pool_gradient(window, lanes, codes, dy, dx, rows);
                 }
                 Op::MaxPool { window, .. } => {
                     if set {
@@ -495,14 +595,18 @@ impl Workspace {
     /// every image of the block. A network that has collapsed is trained in a third of the
     /// time. Numbers beyond all bounds are passed on, so that the loss will tell of them.
     fn is_dead(&self, index: usize) -> bool {
-        let Op::ReluMaxPool { input, output, .. } = self.program.network().ops[index] else {
+        let Op::ReluMaxPool { output, .. } = self.program.network().ops[index] else {
             return false;
         };
+        let (codes, wild) = (&self.codes[output], &self.wild[output]);
         // A seat does not know of the others' units.
-        self.seat.is_alone()
-            && layers::nobody(&self.codes[output])
-            && self.values[input].iter().all(|x| x.is_finite())
+        self.seat.is_alone() && layers::nobody(codes) && wild.iter().all(|&wild| wild == 0.0)
     }
+}
+
+/// All rows, in strips of `strip`.
+fn strips(height: usize, strip: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..height).step_by(strip).map(move |start| start..(start + strip).min(height))
 }
 
 /// Which channels an operation reads for those that it writes.

@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use super::multiversion;
-use super::taps::{Correlation, Grid, Group, Tap};
+use super::taps::{Correlation, Group, Tap};
 use super::tile::{Tile, rows_that_fit};
 use super::vector::{Isa, Vector};
 use std::ops::Range;
@@ -25,10 +25,11 @@ pub(crate) enum Start {
 }
 
 multiversion! {
-    /// Adds up all taps at all positions of all targets, for `1 << lanes` images.
+    /// Adds up all taps at all positions of `rows` of all targets, for `1 << lanes` images.
+    /// The target has room for these rows.
     correlate(
         correlation: &Correlation, lanes: u32, values: &[f32],
-        source: &[f32], target: &mut [f32], start: Start,
+        source: &[f32], target: &mut [f32], start: Start, rows: Range<usize>,
     ) = correlate_rows<Isa>
 }
 
@@ -40,21 +41,23 @@ fn correlate_rows<I: Isa>(
     source: &[f32],
     target: &mut [f32],
     start: Start,
+    rows: Range<usize>,
 ) {
+    assert!(rows.end <= correlation.grid.height && rows.len() <= correlation.grid.strip);
     assert!(source.len() >= correlation.source_len << lanes);
     assert!(target.len() >= correlation.target_len << lanes);
     let row = correlation.grid.width << lanes;
-    let call = Call { correlation, lanes, values, source, start };
+    let call = Call { correlation, lanes, values, source, start, first: rows.start };
     if row >= I::Wide::WIDTH {
-        call.strips::<I, I::Wide>(target);
+        call.strips::<I, I::Wide>(rows, target);
     } else if row >= 8 && I::Wide::WIDTH > 8 {
-        call.strips::<I, I::Eight>(target);
+        call.strips::<I, I::Eight>(rows, target);
     } else if row >= 4 {
-        call.strips::<I, [f32; 4]>(target);
+        call.strips::<I, [f32; 4]>(rows, target);
     } else if row >= 2 {
-        call.strips::<I, [f32; 2]>(target);
+        call.strips::<I, [f32; 2]>(rows, target);
     } else {
-        call.strips::<I, [f32; 1]>(target);
+        call.strips::<I, [f32; 1]>(rows, target);
     }
 }
 
@@ -66,20 +69,22 @@ pub(super) struct Call<'a> {
     pub(super) values: &'a [f32],
     pub(super) source: &'a [f32],
     pub(super) start: Start,
+    /// The row of the grid that is the target's first one.
+    pub(super) first: usize,
 }
 
 impl<'a> Call<'a> {
     /// All targets, a piece of a strip of rows after the other: what a piece reads stays in
     /// the nearest cache.
     #[inline(always)]
-    fn strips<I: Isa, V: Vector>(self, target: &mut [f32]) {
-        let Grid { height, width, .. } = self.correlation.grid;
+    fn strips<I: Isa, V: Vector>(self, all: Range<usize>, target: &mut [f32]) {
+        let width = self.correlation.grid.width;
         let count = (width << self.lanes) / V::WIDTH;
         let pieces = count.div_ceil(COLUMNS).max(1);
         let strip = rows_that_fit(I::ALONE, count.div_ceil(pieces));
-        let mut row = 0;
-        while row < height {
-            let rows = row..(row + strip).min(height);
+        let mut row = all.start;
+        while row < all.end {
+            let rows = row..(row + strip).min(all.end);
             let shifts = self.correlation.shifts(&rows);
             for piece in 0..pieces {
                 let columns = count * piece / pieces..count * (piece + 1) / pieces;

@@ -1,6 +1,6 @@
 //! What stands between convolutions: ReLU, pooling, the shortcut's sum.
 
-use super::multiversion;
+use super::{LANES, multiversion};
 use crate::network::{Split, Value, Window};
 use crate::shape::Shape;
 use std::ops::Range;
@@ -118,54 +118,89 @@ fn relu_gradient_in_place_body(lanes: u32, y: Source, dy: Target) {
 const NOBODY: u8 = u8::MAX;
 
 multiversion! {
-    /// y = the highest number of each window, or 0 if none is positive; `codes` tells
-    /// which (the first) of the window it was.
-    relu_max_pool(window: Window, lanes: u32, x: Source, y: Target, codes: &mut [u8])
-        = relu_max_pool_body
+    /// y = the highest number of each window, or 0 if none is positive, for `rows` of y, whose
+    /// windows x has; `codes` tells which (the first) of the window it was. Where an image
+    /// has a number that is not finite, `wild` becomes NaN.
+    relu_max_pool(
+        window: Window, lanes: u32, x: Source, y: Target,
+        codes: &mut [u8], wild: &mut [f32; LANES], rows: Range<usize>,
+    ) = relu_max_pool_body
 }
 
 #[inline(always)]
-fn relu_max_pool_body(window: Window, lanes: u32, x: Source, y: Target, codes: &mut [u8]) {
+fn relu_max_pool_body(
+    window: Window,
+    lanes: u32,
+    x: Source,
+    y: Target,
+    codes: &mut [u8],
+    wild: &mut [f32; LANES],
+    rows: Range<usize>,
+) {
     with_images!(lanes, |IMAGES| {
-        let (x, y) = ((x.value, x.numbers), (y.value, y.numbers));
+        let from = x.numbers.as_chunks::<IMAGES>().0;
+        let to = y.numbers.as_chunks_mut::<IMAGES>().0;
         let codes = codes.as_chunks_mut::<IMAGES>().0;
-        let (from, to) = (x.1.as_chunks::<IMAGES>().0, y.1.as_chunks_mut::<IMAGES>().0);
-        if window == TWO_BY_TWO {
-            return relu_max_pool_two_by_two((x.0, from), (y.0, to), codes);
-        }
-        for ((start, target), codes) in windows(window, x.0, y.0).zip(codes) {
-            let mut highest = from[start];
-            let mut place = [0u8; IMAGES];
-            for (index, position) in positions(window, x.0, start).enumerate() {
-                raise(&mut highest, &mut place, &from[position], index as u8);
+        let wild = wild.first_chunk_mut::<IMAGES>().expect("at most as many as lanes");
+        let Shape { channels, height, width } = y.value.shape;
+        for (channel, row) in each(0..channels, &rows) {
+            let start = x.value.row(channel, (row - rows.start) * window.stride);
+            let y = &mut to[y.value.row(channel, row)..][..width];
+            let codes = &mut codes[(channel * height + row) * width..][..width];
+            if window == TWO_BY_TWO {
+                let upper = &from[start..][..2 * width];
+                let lower = &from[start + x.value.columns()..][..2 * width];
+                pool_pairs(upper, lower, y, codes, wild);
+                continue;
             }
-            (to[target], *codes) = rectified_and_place(&highest, &place);
+            for (column, (y, codes)) in y.iter_mut().zip(codes).enumerate() {
+                let start = start + column * window.stride;
+                let mut highest = from[start];
+                let mut place = [0; IMAGES];
+                for (index, position) in positions(window, x.value, start).enumerate() {
+                    raise(&mut highest, &mut place, &from[position], index as u8);
+                    note(wild, &from[position]);
+                }
+                (*y, *codes) = rectified_and_place(&highest, &place);
+            }
         }
     })
 }
 
-/// Row by row, in steps of a whole window: the loop that the compiler does best.
+/// A row of windows of two by two, in steps of a whole window: the loop that the compiler
+/// does best.
 #[inline(always)]
-fn relu_max_pool_two_by_two<const IMAGES: usize>(
-    (input, from): (&Value, &[[f32; IMAGES]]),
-    (output, to): (&Value, &mut [[f32; IMAGES]]),
+fn pool_pairs<const IMAGES: usize>(
+    upper: &[[f32; IMAGES]],
+    lower: &[[f32; IMAGES]],
+    y: &mut [[f32; IMAGES]],
     codes: &mut [[u8; IMAGES]],
+    wild: &mut [f32; IMAGES],
 ) {
-    let Shape { channels, height, width } = output.shape;
-    for index in 0..channels * height {
-        let (channel, row) = (index / height, index % height);
-        let [upper, lower] = [0, 1]
-            .map(|inner| from[input.row(channel, 2 * row + inner)..][..2 * width].chunks_exact(2));
-        let y = to[output.row(channel, row)..][..width].iter_mut();
-        let codes = codes[index * width..][..width].iter_mut();
-        for (((upper, lower), y), codes) in upper.zip(lower).zip(y).zip(codes) {
-            let mut highest = upper[0];
-            let mut place = [0u8; IMAGES];
-            raise(&mut highest, &mut place, &upper[1], 1);
-            raise(&mut highest, &mut place, &lower[0], 2);
-            raise(&mut highest, &mut place, &lower[1], 3);
-            (*y, *codes) = rectified_and_place(&highest, &place);
-        }
+    let mut wilds = [[0.0; IMAGES]; 4];
+    let windows = upper.chunks_exact(2).zip(lower.chunks_exact(2));
+    for (((upper, lower), y), codes) in windows.zip(y).zip(codes) {
+        let mut highest = upper[0];
+        let mut place = [0; IMAGES];
+        raise(&mut highest, &mut place, &upper[1], 1);
+        raise(&mut highest, &mut place, &lower[0], 2);
+        raise(&mut highest, &mut place, &lower[1], 3);
+        note(&mut wilds[0], &upper[0]);
+        note(&mut wilds[1], &upper[1]);
+        note(&mut wilds[2], &lower[0]);
+        note(&mut wilds[3], &lower[1]);
+        (*y, *codes) = rectified_and_place(&highest, &place);
+    }
+    for image in 0..IMAGES {
+        wild[image] += wilds[0][image] + wilds[1][image] + wilds[2][image] + wilds[3][image];
+    }
+}
+
+/// Zero stays zero, unless it meets a number that is not finite: then it is NaN for good.
+#[inline(always)]
+fn note<const IMAGES: usize>(wild: &mut [f32; IMAGES], x: &[f32; IMAGES]) {
+    for image in 0..IMAGES {
+        wild[image] = x[image].mul_add(0.0, wild[image]);
     }
 }
 
@@ -203,11 +238,23 @@ pub(crate) fn nobody(codes: &[u8]) -> bool {
     codes.iter().all(|&code| code == NOBODY)
 }
 
+/// Which images of a block leave every rectifier at rest that has written `codes` and `wild`:
+/// all numbers it has seen are finite, and none is positive.
+pub(crate) fn pools_rest(lanes: u32, codes: &[u8], wild: &[f32; LANES]) -> [bool; LANES] {
+    let mut rests = wild.map(|wild| wild == 0.0);
+    for codes in codes.chunks_exact(1 << lanes) {
+        for (rests, &code) in rests.iter_mut().zip(codes) {
+            *rests &= code == NOBODY;
+        }
+    }
+    rests
+}
+
 /// Which images of a block of sixteen leave every rectifier at rest whose input is `x`: all
 /// their numbers are finite, and none is positive.
-pub(crate) fn rests(x: &[f32]) -> [bool; 16] {
-    let mut rests = [true; 16];
-    for x in x.as_chunks::<16>().0 {
+pub(crate) fn rests(x: &[f32]) -> [bool; LANES] {
+    let mut rests = [true; LANES];
+    for x in x.as_chunks::<LANES>().0 {
         for (rests, &x) in rests.iter_mut().zip(x) {
             *rests &= (f32::MIN..=0.0).contains(&x);
         }
@@ -216,26 +263,36 @@ pub(crate) fn rests(x: &[f32]) -> [bool; 16] {
 }
 
 multiversion! {
-    /// dx = dy at the number that `codes` names, else 0. Windows do not overlap.
-    relu_max_pool_gradient(window: Window, lanes: u32, codes: &[u8], dy: Source, dx: Target)
-        = relu_max_pool_gradient_body
+    /// dx = dy at the number that `codes` names, else 0, for the windows of `rows` of dy, which
+    /// dx has room for. Windows do not overlap.
+    relu_max_pool_gradient(
+        window: Window, lanes: u32, codes: &[u8], dy: Source, dx: Target, rows: Range<usize>,
+    ) = relu_max_pool_gradient_body
 }
 
 #[inline(always)]
-fn relu_max_pool_gradient_body(window: Window, lanes: u32, codes: &[u8], dy: Source, dx: Target) {
+fn relu_max_pool_gradient_body(
+    window: Window,
+    lanes: u32,
+    codes: &[u8],
+    dy: Source,
+    dx: Target,
+    rows: Range<usize>,
+) {
     with_images!(lanes, |IMAGES| {
         let codes = codes.as_chunks::<IMAGES>().0;
         let (from, to) = (dy.numbers.as_chunks::<IMAGES>().0, dx.numbers.as_chunks_mut().0);
         let Shape { channels, height, width } = dy.value.shape;
-        for index in 0..channels * height {
-            let (channel, row) = (index / height, index % height);
-            let codes = &codes[index * width..][..width];
+        for (channel, row) in each(0..channels, &rows) {
+            let codes = &codes[(channel * height + row) * width..][..width];
             let dy = &from[dy.value.row(channel, row)..][..width];
             for inner in 0..window.height {
-                let start = dx.value.row(channel, row * window.stride + inner);
+                let start = dx.value.row(channel, (row - rows.start) * window.stride + inner);
                 let dx = &mut to[start..start + width * window.width];
                 let first = (inner * window.width) as u8;
-                if window.width == 2 {
+                // Known widths are unrolled; but blocks of fewer images the compiler would take
+                // apart.
+                if window.width == 2 && IMAGES == LANES {
                     for ((dx, dy), codes) in dx.chunks_exact_mut(2).zip(dy).zip(codes) {
                         dx[0] = passed_on(first, codes, dy);
                         dx[1] = passed_on(first + 1, codes, dy);
@@ -484,6 +541,12 @@ fn rows(a: &Value, b: &Value, lanes: u32) -> impl Iterator<Item = (Range<usize>,
         (0..a.shape.height)
             .map(move |row| (numbers(a.row(channel, row)), numbers(b.row(channel, row))))
     })
+}
+
+/// Each pair of a channel and a row.
+#[inline(always)]
+fn each(channels: Range<usize>, rows: &Range<usize>) -> impl Iterator<Item = (usize, usize)> {
+    channels.flat_map(move |channel| rows.clone().map(move |row| (channel, row)))
 }
 
 /// (first input position, output position) of each window.

@@ -17,7 +17,7 @@ use std::ops::Range;
 const NEIGHBOURS: usize = 4;
 /// Numbers of each channel that are looked at before the next weight has its turn: they
 /// stay in the nearest cache.
-const CHUNK: usize = 1536;
+pub(crate) const CHUNK: usize = 1536;
 
 /// The output's gradient: where each target's first position stands, and the distance
 /// of two rows.
@@ -29,11 +29,11 @@ pub(crate) struct Places {
 }
 
 multiversion! {
-    /// Adds the gradient of every weight and bias of `forward`, over `1 << lanes` images,
-    /// to `gradient`.
+    /// Adds the gradient of every weight and bias of `forward`, over `rows` of `1 << lanes`
+    /// images, to `gradient`. The output's gradient has these rows.
     weight_gradient(
         forward: &Correlation, places: &Places, lanes: u32,
-        x: &[f32], dy: &[f32], gradient: &mut [f32],
+        x: &[f32], dy: &[f32], gradient: &mut [f32], rows: Range<usize>,
     ) = weight_gradient_chunks<Isa>
 }
 
@@ -45,18 +45,20 @@ fn weight_gradient_chunks<I: Isa>(
     x: &[f32],
     dy: &[f32],
     gradient: &mut [f32],
+    all: Range<usize>,
 ) {
     let Grid { height, width, .. } = forward.grid;
+    assert!(!all.is_empty() && all.end <= height);
     assert!(x.len() >= forward.source_len << lanes);
     assert!(dy.len() >= places.len << lanes);
     assert_eq!(places.targets.len(), forward.targets.len());
-    let last = (height - 1) * places.row + width;
+    let last = (all.len() - 1) * places.row + width;
     assert!(places.targets.iter().all(|&start| start as usize + last <= places.len));
     let mut sums = [[0.0; LANES]; 32];
     let chunk = (CHUNK / (width << lanes)).clamp(1, height);
-    for first in (0..height).step_by(chunk) {
-        let rows = first..(first + chunk).min(height);
-        let call = Call { forward, places, lanes, x, dy, rows };
+    for start in all.clone().step_by(chunk) {
+        let rows = start..(start + chunk).min(all.end);
+        let call = Call { forward, places, lanes, x, dy, rows, first: all.start };
         for block in 0..forward.blocks() {
             // Taps stand in the order of what they read, so the same piece of every target
             // reads about the same channels: these stay in the nearest cache.
@@ -95,6 +97,8 @@ struct Call<'a> {
     x: &'a [f32],
     dy: &'a [f32],
     rows: Range<usize>,
+    /// The row that is the first one of `dy`.
+    first: usize,
 }
 
 impl Call<'_> {
@@ -210,7 +214,7 @@ impl Call<'_> {
                 }
                 for row in self.rows.clone() {
                     let mut read = (row * source_row) << lanes;
-                    let mut write = (row * self.places.row) << lanes;
+                    let mut write = ((row - self.first) * self.places.row) << lanes;
                     let mut left = count;
                     // One weight after the other meets several vectors of the row: fewer
                     // addresses to keep at hand. Not where targets share what is read.
@@ -256,8 +260,8 @@ impl Call<'_> {
         let mut lanes = [0.0; LANES];
         let length = self.forward.grid.width << self.lanes;
         for row in self.rows.clone() {
-            let start =
-                (self.places.targets[target] as usize + row * self.places.row) << self.lanes;
+            let row = (row - self.first) * self.places.row;
+            let start = (self.places.targets[target] as usize + row) << self.lanes;
             let row = &self.dy[start..start + length];
             let mut chunks = row.chunks_exact(LANES);
             for chunk in &mut chunks {

@@ -42,6 +42,8 @@ pub(crate) struct Grid {
     /// Distance of two rows of the source, and of the target.
     pub(crate) source_row: usize,
     pub(crate) target_row: usize,
+    /// Rows that the target has room for.
+    pub(crate) strip: usize,
 }
 
 /// Who reads what, and where the sums go.
@@ -75,8 +77,8 @@ impl Correlation {
     /// Checks everything that the loops rely on; `values` is the length of the vector
     /// of values.
     pub(crate) fn checked(self, values: usize) -> Self {
-        let Grid { height, width, source_row, target_row } = self.grid;
-        assert!(height > 0 && width > 0, "a correlation has positions");
+        let Grid { height, width, source_row, target_row, strip } = self.grid;
+        assert!(height > 0 && width > 0 && strip > 0, "a correlation has positions");
         assert!(self.row_shifts.is_sorted() && self.column_shifts.is_sorted());
         assert_eq!(self.starts.len(), self.blocks() * self.lists_per_block() + 1);
         assert!(self.starts.is_sorted() && self.starts.last() == Some(&(self.taps.len() as u32)));
@@ -90,7 +92,7 @@ impl Correlation {
                 assert!(taps.all(|tap| tap.weight as usize + reach < values), "no such weight");
             }
         }
-        let last = (height - 1) * target_row + width - 1;
+        let last = (strip - 1) * target_row + width - 1;
         let inside = self.targets.iter().all(|&start| (start as usize + last) < self.target_len);
         assert!(inside, "a target lies outside of its value");
         let named = |group: &Group| group.first as usize + group.targets() <= self.targets.len();

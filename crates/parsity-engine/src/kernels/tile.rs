@@ -273,11 +273,11 @@ impl Tile<'_> {
     /// As for `sum`.
     #[inline(always)]
     unsafe fn place(&self, sharer: usize) -> usize {
-        let Call { correlation, lanes, .. } = self.reads.call;
+        let Call { correlation, lanes, first, .. } = self.reads.call;
         let target = self.reads.targets().first as usize + self.sharer + sharer;
         // SAFETY: as the caller promises.
         let target = unsafe { *correlation.targets.get_unchecked(target) as usize };
-        let start = (target + self.row * correlation.grid.target_row) << lanes;
+        let start = (target + (self.row - first) * correlation.grid.target_row) << lanes;
         start + self.from
     }
 

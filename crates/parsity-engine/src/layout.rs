@@ -1,0 +1,49 @@
+//! What a block keeps of each value: all of it, or a strip of rows at a time.
+//!
+//! What a convolution writes is the largest value of a network, and if it is pooled at once
+//! nobody ever reads all of it. So a strip of rows is computed and pooled before the next
+//! one, in the same place, which stays in the nearest cache. The same holds for its gradient
+//! if only the weights need that.
+
+use crate::kernels::LANES;
+use crate::kernels::products::CHUNK;
+use crate::network::{Flow, Network, Op, Value, Window};
+
+/// Numbers of a row, times rows, that keep all registers busy.
+const STRIP: usize = 24 * LANES;
+
+/// The values of a block of `1 << lanes` images, and their gradients.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    pub(crate) values: Vec<Value>,
+    pub(crate) gradients: Vec<Value>,
+}
+
+impl Layout {
+    pub(crate) fn new(network: &Network, lanes: u32) -> Self {
+        let (mut values, mut gradients) = (network.values.clone(), network.gradients.clone());
+        for (index, op) in network.ops.iter().enumerate() {
+            let Some(window) = pooled_at_once(network, index) else { continue };
+            let shape = network.values[op.output()].shape;
+            let rows = |numbers: usize| {
+                let rows = 1 << (numbers / (shape.width << lanes)).max(1).ilog2();
+                usize::next_multiple_of(rows, window.height).min(shape.height)
+            };
+            values[op.output()].shape.height = rows(STRIP);
+            if network.flows[index] == Flow::Stop {
+                gradients[op.output()].shape.height = rows(CHUNK);
+            }
+        }
+        Layout { values, gradients }
+    }
+}
+
+/// The window by which operation `index + 1` pools what the convolution `index` writes.
+pub(crate) fn pooled_at_once(network: &Network, index: usize) -> Option<Window> {
+    match (&network.ops[index], network.ops.get(index + 1)?) {
+        (Op::Conv { output, .. }, Op::ReluMaxPool { input, window, .. }) if input == output => {
+            Some(*window)
+        }
+        _ => None,
+    }
+}
