@@ -4,7 +4,7 @@
 //! on nothing but the number of grains. So neither threads nor processes change a bit.
 
 use crate::comm::Comm;
-use crate::kernels::LANES;
+use crate::kernels::{LANES, multiversion};
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -106,9 +106,7 @@ impl Grains {
     fn add(&self, left: usize, right: usize) {
         let (mut left, right) = (self.lock(left), self.lock(right));
         left.loss += right.loss;
-        for (left, right) in left.gradient.iter_mut().zip(&right.gradient) {
-            *left += right;
-        }
+        add(&mut left.gradient, &right.gradient);
     }
 
     fn combine_over(&self, count: usize, length: usize, wire: &mut Wire) {
@@ -157,6 +155,18 @@ impl Grains {
         first.gradient.clear();
         first.gradient.extend_from_slice(&wire.message[..length]);
         first.loss = f64::from(wire.message[length]);
+    }
+}
+
+multiversion! {
+    /// left += right
+    add(left: &mut [f32], right: &[f32]) = add_body
+}
+
+#[inline(always)]
+fn add_body(left: &mut [f32], right: &[f32]) {
+    for (left, right) in left.iter_mut().zip(right) {
+        *left += right;
     }
 }
 

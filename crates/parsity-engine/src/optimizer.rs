@@ -1,5 +1,7 @@
 //! From a gradient to the next weights: SGD, Momentum, Nesterov; the learning rate.
 
+use crate::kernels::multiversion;
+
 /// How the gradient moves the weights.
 #[allow(missing_docs)] // The formulas say what the fields are.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,23 +35,42 @@ impl Optimizer {
 
     /// One update. `velocity` is empty for SGD, else parallel to the weights.
     pub fn update(self, rate: f32, gradient: &[f32], weights: &mut [f32], velocity: &mut [f32]) {
-        match self {
-            Optimizer::Sgd => {
-                for (w, g) in weights.iter_mut().zip(gradient) {
-                    *w -= rate * g;
-                }
+        update(self, rate, gradient, weights, velocity);
+    }
+}
+
+multiversion! {
+    /// See `Optimizer::update`.
+    update(
+        optimizer: Optimizer, rate: f32,
+        gradient: &[f32], weights: &mut [f32], velocity: &mut [f32],
+    ) = update_body
+}
+
+#[inline(always)]
+fn update_body(
+    optimizer: Optimizer,
+    rate: f32,
+    gradient: &[f32],
+    weights: &mut [f32],
+    velocity: &mut [f32],
+) {
+    match optimizer {
+        Optimizer::Sgd => {
+            for (w, g) in weights.iter_mut().zip(gradient) {
+                *w -= rate * g;
             }
-            Optimizer::Momentum { momentum } => {
-                for ((w, a), g) in weights.iter_mut().zip(velocity).zip(gradient) {
-                    *a = momentum * *a + g;
-                    *w -= rate * *a;
-                }
+        }
+        Optimizer::Momentum { momentum } => {
+            for ((w, a), g) in weights.iter_mut().zip(velocity).zip(gradient) {
+                *a = momentum * *a + g;
+                *w -= rate * *a;
             }
-            Optimizer::Nesterov { momentum } => {
-                for ((w, a), g) in weights.iter_mut().zip(velocity).zip(gradient) {
-                    *a = momentum * *a + g;
-                    *w -= rate * (g + momentum * *a);
-                }
+        }
+        Optimizer::Nesterov { momentum } => {
+            for ((w, a), g) in weights.iter_mut().zip(velocity).zip(gradient) {
+                *a = momentum * *a + g;
+                *w -= rate * (g + momentum * *a);
             }
         }
     }

@@ -295,11 +295,14 @@ export class CurvesChart extends Chart {
   }
 }
 
-/** 1, 2 and 5 times powers of ten within a range. */
+/** 1, 2 and 5 times powers of ten within a range; of a wide one only as many powers as have room. */
 function decades([low, high]) {
   const splits = [];
+  const span = Math.log10(high / low);
+  const every = Math.ceil(span / 8);
+  const factors = span > 3 ? [1] : [1, 2, 5];
   for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
-    for (const factor of [1, 2, 5]) splits.push(Number((factor * 10 ** power).toPrecision(3)));
+    if (power % every === 0) for (const factor of factors) splits.push(Number((factor * 10 ** power).toPrecision(3)));
   }
   return splits.filter((it) => it >= low && it <= high);
 }
