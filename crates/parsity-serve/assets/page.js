@@ -34,7 +34,10 @@ export function duration(seconds) {
 }
 
 /** A number to three digits. */
-export const short = (number) => String(Number(number.toPrecision(3)));
+export const short = (number) => {
+  const rounded = Number(number.toPrecision(3));
+  return Math.abs(rounded) >= 1e6 ? rounded.toExponential().replace("+", "") : String(rounded);
+};
 
 /** 0.9 → 90 % */
 export const percent = (share) => `${Number((share * 100).toFixed(4))} %`;
