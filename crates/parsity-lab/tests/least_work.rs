@@ -8,7 +8,7 @@ use parsity_lab::{Event, Measures, Options, Store, Summary, run};
 use parsity_study::{Cell, Outcome, Protocol, Record, Steps, Study};
 use small::{bench, question, stopping, timeless};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Carries out the study in a store of its own; `stop_after` raises the flag after so many
