@@ -15,11 +15,9 @@ pub(crate) struct Rising {
     pub(crate) chance: f64,
 }
 
-/// With fewer numbers, even perfect order is not beyond chance.
-const ENOUGH: usize = 4;
-
 /// Whether `numbers` rise. They do if chance would do as well in at most one of twenty
-/// cases; they do not if no more pairs rise than fall.
+/// cases; they do not if they fall as clearly. With fewer than four, not even perfect order
+/// is beyond chance.
 pub(crate) fn rising(numbers: &[f64]) -> Rising {
     let pairs = |keep: fn(f64, f64) -> bool| {
         let later = |i: usize| numbers[i + 1..].iter().filter(move |&&b| keep(numbers[i], b));
@@ -30,7 +28,7 @@ pub(crate) fn rising(numbers: &[f64]) -> Rising {
     let one_sided = 0.5 * (1.0 - CONFIDENCE);
     let verdict = if chance <= one_sided {
         Verdict::Holds
-    } else if numbers.len() >= ENOUGH && rise <= fall {
+    } else if chance_of(numbers.len(), fall) <= one_sided {
         Verdict::DoesNotHold
     } else {
         Verdict::NotEnoughData
@@ -69,11 +67,13 @@ mod tests {
     }
 
     #[test]
-    fn one_pair_out_of_order_is_open_and_a_mixed_order_refutes() {
+    fn a_mixed_order_is_open_and_the_reverse_refutes() {
         let swapped = rising(&[0.57, 0.81, 0.72, 1.76]);
         assert_eq!(swapped.verdict, Verdict::NotEnoughData);
         assert!((swapped.chance - 4.0 / 24.0).abs() < 1e-12);
-        assert_eq!(rising(&[3.0, 1.0, 4.0, 2.0]).verdict, Verdict::DoesNotHold);
+        assert_eq!(rising(&[3.0, 1.0, 4.0, 2.0]).verdict, Verdict::NotEnoughData);
+        assert_eq!(rising(&[4.0, 3.0, 2.0, 1.0]).verdict, Verdict::DoesNotHold);
+        assert_eq!(rising(&[3.0, 2.0, 1.0]).verdict, Verdict::NotEnoughData);
         assert_eq!(rising(&[]).verdict, Verdict::NotEnoughData);
     }
 }

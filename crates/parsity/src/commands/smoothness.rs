@@ -194,7 +194,7 @@ fn conclusion(summaries: &[SmoothnessSummary], statement: &Statement) -> String 
     let trainings = things(summaries.len() as u64, "training");
     let verdict = match statement.verdict {
         Verdict::Holds => format!("yes, in the order of {trainings}"),
-        Verdict::DoesNotHold => format!("no, not in the order of {trainings}"),
+        Verdict::DoesNotHold => format!("no: it falls over {trainings}"),
         Verdict::NotEnoughData => {
             format!("{trainings} cannot tell; four in perfect order would be beyond chance")
         }
