@@ -35,7 +35,7 @@ impl Seat {
 
     /// Seat `index` at a table.
     pub(crate) fn at(table: &Arc<Table>, index: usize) -> Self {
-        Seat { index, count: table.slots.len(), table: Some(Arc::clone(table)) }
+        Seat { index, count: table.seats(), table: Some(Arc::clone(table)) }
     }
 
     /// Whether it computes all channels.
@@ -62,26 +62,26 @@ impl Seat {
             let place = place(seat);
             place.start << lanes..place.end << lanes
         };
+        let slots = table.slots();
         {
-            let mut slot = table.slots[self.index].write().unwrap_or_else(PoisonError::into_inner);
+            let mut slot = slots[self.index].write().unwrap_or_else(PoisonError::into_inner);
             slot.clear();
             slot.extend_from_slice(&numbers[numbers_of(self.index)]);
         }
         table.meet();
         for seat in (0..self.count).filter(|&seat| seat != self.index) {
-            let slot = table.slots[seat].read().unwrap_or_else(PoisonError::into_inner);
+            let slot = slots[seat].read().unwrap_or_else(PoisonError::into_inner);
             numbers[numbers_of(seat)].copy_from_slice(&slot);
         }
-        // Nobody puts down anything else before all have taken this.
-        table.meet();
     }
 }
 
 /// Where the threads at one block meet.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// What each seat has to give.
-    slots: Vec<RwLock<Vec<f32>>>,
+    /// What each seat has to give, by turns: who is done with one turn may put down what is
+    /// for the next, but not before all are done with the one before it.
+    slots: [Vec<RwLock<Vec<f32>>>; 2],
     /// How often any of them has come.
     arrivals: AtomicUsize,
     left: AtomicBool,
@@ -89,17 +89,23 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new(seats: usize) -> Arc<Self> {
-        let slots = (0..seats).map(|_| RwLock::default()).collect();
+        let slots = [0, 1].map(|_| (0..seats).map(|_| RwLock::default()).collect());
         Arc::new(Table { slots, arrivals: AtomicUsize::new(0), left: AtomicBool::new(false) })
     }
 
     pub(crate) fn seats(&self) -> usize {
-        self.slots.len()
+        self.slots[0].len()
+    }
+
+    /// The slots of this turn, for one who has not come yet: it ends only when all have.
+    fn slots(&self) -> &[RwLock<Vec<f32>>] {
+        let turn = self.arrivals.load(Ordering::Acquire) / self.seats();
+        &self.slots[turn % 2]
     }
 
     /// Waits until all are here.
     fn meet(&self) {
-        let seats = self.slots.len();
+        let seats = self.seats();
         let turn = self.arrivals.fetch_add(1, Ordering::AcqRel) / seats;
         let mut spins = 0;
         while self.arrivals.load(Ordering::Acquire) < (turn + 1) * seats {
