@@ -15,8 +15,17 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Turns of waiting before a thread lets others have its core.
-const SPINS: u32 = 4_000;
+/// Turns of waiting awake before a thread lets others have its core, or goes to sleep.
+pub(crate) const SPINS: u32 = 4_000;
+
+/// Waits until it is so.
+pub(crate) fn wait_until(is_so: impl Fn() -> bool) {
+    let mut spins = 0;
+    while !is_so() {
+        spins += 1;
+        if spins < SPINS { spin_loop() } else { std::thread::yield_now() }
+    }
+}
 
 /// Which channels a thread computes.
 #[derive(Debug, Clone)]
@@ -107,12 +116,10 @@ impl Table {
     fn meet(&self) {
         let seats = self.seats();
         let turn = self.arrivals.fetch_add(1, Ordering::AcqRel) / seats;
-        let mut spins = 0;
-        while self.arrivals.load(Ordering::Acquire) < (turn + 1) * seats {
+        wait_until(|| {
             assert!(!self.left.load(Ordering::Relaxed), "another thread at the block has panicked");
-            spins += 1;
-            if spins < SPINS { spin_loop() } else { std::thread::yield_now() }
-        }
+            self.arrivals.load(Ordering::Acquire) >= (turn + 1) * seats
+        });
     }
 
     /// Tells the others if the thread panics while it holds this: they would wait forever.

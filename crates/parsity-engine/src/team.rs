@@ -11,7 +11,7 @@ use crate::comm::Comm;
 use crate::grains::{Grain, Grains, Reduction, Wire, grain_size, share};
 use crate::kernels::LANES;
 use crate::program::Program;
-use crate::seats::{Seat, Table};
+use crate::seats::{SPINS, Seat, Table, wait_until};
 use crate::workspace::{Material, Question, Workspace, lanes};
 use std::hint::spin_loop;
 use std::ops::Range;
@@ -23,8 +23,6 @@ use std::thread::JoinHandle;
 const TURN: usize = 8;
 /// The most threads that work on one block.
 const MOST_SEATS: usize = 8;
-/// Turns of waiting before a thread goes to sleep.
-const SPINS: u32 = 4_000;
 
 /// What is to be done with each piece of a job.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -274,11 +272,7 @@ impl Team {
             shared.ring(shared.call.load(Ordering::Relaxed) + 1);
         }
         shared.work(0, &mut self.own);
-        let mut spins = 0;
-        while shared.busy.load(Ordering::Acquire) > 0 {
-            spins += 1;
-            if spins < SPINS { spin_loop() } else { std::thread::yield_now() }
-        }
+        wait_until(|| shared.busy.load(Ordering::Acquire) == 0);
         let mut slot = shared.job.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(job) = slot.take() {
             (*values, *indices, self.found) = (job.values, job.indices, job.found);
