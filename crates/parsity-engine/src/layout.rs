@@ -47,3 +47,13 @@ pub(crate) fn pooled_at_once(network: &Network, index: usize) -> Option<Window> 
         _ => None,
     }
 }
+
+/// The window, if the gradients of operation `index` may be computed at winners only: it is a
+/// convolution that is pooled at once, the gradient flows on from it, and a row of what its
+/// filters see is worth a vector.
+pub(crate) fn may_visit_winners(network: &Network, index: usize) -> Option<Window> {
+    let Op::Conv { input, shape, .. } = network.ops[index] else { return None };
+    let wide = shape.width * network.values[input].shape.channels >= LANES;
+    let flows = network.flows[index] != Flow::Stop;
+    pooled_at_once(network, index).filter(|_| wide && flows && !shape.flat)
+}

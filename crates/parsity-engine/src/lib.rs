@@ -18,6 +18,7 @@ mod kernels;
 mod layout;
 mod lowering;
 mod network;
+mod numbers;
 mod optimizer;
 mod pattern;
 pub mod peak;

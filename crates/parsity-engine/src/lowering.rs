@@ -6,8 +6,10 @@
 use crate::kernels::LANES;
 use crate::kernels::products::Places;
 use crate::kernels::taps::{Correlation, Grid, Group, NONE, SHARERS, Tap};
-use crate::layout::Layout;
+use crate::kernels::winners::Frame;
+use crate::layout::{Layout, may_visit_winners};
 use crate::network::{ConvShape, Flow, Network, Op, Value};
+use crate::numbers::Numbers;
 use crate::pattern::Pattern;
 use crate::seats::Seat;
 use crate::shape::Shape;
@@ -30,40 +32,112 @@ fn crossover(lanes: u32) -> f64 {
     }
 }
 
+/// Where at least this share of a layer survives that is pooled at once, its gradients are
+/// computed from the winners of windows, with zeros for the missing weights. Measured.
+const WINNING: f64 = 0.15;
+
 /// A convolution, ready to run.
 #[derive(Debug)]
 pub(crate) struct Conv {
     pub(crate) forward: Correlation,
-    /// Where the gradient of its output stands.
-    pub(crate) places: Places,
-    /// The gradient by its input, if that is asked for.
-    pub(crate) backward: Option<Correlation>,
+    pub(crate) gradients: Gradients,
     /// If it is computed with zeros for missing weights, its values are its own.
     pub(crate) filled: Option<Filled>,
+}
+
+/// How the gradients of a convolution are computed.
+#[derive(Debug)]
+pub(crate) enum Gradients {
+    /// At all positions.
+    Everywhere {
+        /// Where the gradient of its output stands.
+        places: Places,
+        /// The gradient by its input, if that is asked for.
+        input: Option<Correlation>,
+    },
+    /// At the winners of the windows by which its output is pooled.
+    AtWinners(AtWinners),
+}
+
+/// Filters as they are laid out to meet unrolled images, with zeros for what was pruned.
+#[derive(Debug)]
+pub(crate) struct AtWinners {
+    /// What the filters see, and the part of it whose gradient is computed here.
+    pub(crate) seen: Frame,
+    pub(crate) part: Frame,
+    pub(crate) weights: Numbers,
+    pub(crate) gradient: Numbers,
+    /// The gradients of biases.
+    pub(crate) sums: Vec<f32>,
+    weight_moves: Moves,
+    gradient_moves: Moves,
+    sum_moves: Moves,
 }
 
 /// Values of a layer with zeros for what was pruned, and their gradient.
 #[derive(Debug)]
 pub(crate) struct Filled {
-    /// (place among the survivors, place here).
-    places: Vec<(u32, u32)>,
     pub(crate) values: Vec<f32>,
     pub(crate) gradient: Vec<f32>,
+    weight_moves: Moves,
+    bias_moves: Moves,
 }
 
-impl Filled {
-    /// Takes over the survivors' values; the gradient begins at zero.
-    pub(crate) fn fill(&mut self, survivors: &[f32]) {
-        for &(from, to) in &self.places {
-            self.values[to as usize] = survivors[from as usize];
+/// Where neighbouring survivors stand in a layer's own numbers.
+#[derive(Debug)]
+struct Moves {
+    /// The first of them.
+    first: usize,
+    places: Vec<u32>,
+}
+
+impl Moves {
+    /// Takes over the survivors' numbers.
+    fn take_over(&self, survivors: &[f32], own: &mut [f32]) {
+        for (&place, &number) in self.places.iter().zip(&survivors[self.first..]) {
+            own[place as usize] = number;
         }
-        self.gradient.fill(0.0);
     }
 
-    /// Adds the survivors' gradient to `gradient`.
-    pub(crate) fn hand_over(&self, gradient: &mut [f32]) {
-        for &(to, from) in &self.places {
-            gradient[to as usize] += self.gradient[from as usize];
+    /// Adds its own numbers to the survivors'.
+    fn hand_over(&self, own: &[f32], survivors: &mut [f32]) {
+        for (&place, number) in self.places.iter().zip(&mut survivors[self.first..]) {
+            *number += own[place as usize];
+        }
+    }
+}
+
+impl Conv {
+    /// Takes over the survivors' values, where it keeps its own for what is computed forward.
+    pub(crate) fn fill(&mut self, survivors: &[f32]) {
+        if let Some(Filled { values, weight_moves, bias_moves, .. }) = &mut self.filled {
+            weight_moves.take_over(survivors, values);
+            bias_moves.take_over(survivors, values);
+        }
+    }
+
+    /// The same for gradients.
+    pub(crate) fn fill_for_gradients(&mut self, survivors: &[f32]) {
+        if let Gradients::AtWinners(AtWinners { weights, weight_moves, .. }) = &mut self.gradients {
+            weight_moves.take_over(survivors, weights);
+        }
+    }
+
+    /// Adds the survivors' gradient to `gradient`, where it keeps its own, which begins anew.
+    pub(crate) fn hand_over(&mut self, gradient: &mut [f32]) {
+        match (&mut self.gradients, &mut self.filled) {
+            (Gradients::AtWinners(own), _) => {
+                own.gradient_moves.hand_over(&own.gradient, gradient);
+                own.sum_moves.hand_over(&own.sums, gradient);
+                own.gradient.fill(0.0);
+                own.sums.fill(0.0);
+            }
+            (_, Some(own)) => {
+                own.weight_moves.hand_over(&own.gradient, gradient);
+                own.bias_moves.hand_over(&own.gradient, gradient);
+                own.gradient.fill(0.0);
+            }
+            _ => {}
         }
     }
 }
@@ -77,14 +151,15 @@ pub(crate) fn lower(
     lanes: u32,
     seat: &Seat,
 ) -> Vec<Option<Conv>> {
-    let lower = |op: &Op, flow: Flow| match *op {
+    let lower = |index: usize| match network.ops[index] {
         Op::Conv { input, output, shape } => {
             let lowering = Lowering::new(network, pattern, layout, lanes, input, output, shape);
-            Some(lowering.conv(seat, flow != Flow::Stop))
+            let flows = network.flows[index] != Flow::Stop;
+            Some(lowering.conv(seat, flows, may_visit_winners(network, index).is_some()))
         }
         _ => None,
     };
-    network.ops.iter().zip(&network.flows).map(|(op, &flow)| lower(op, flow)).collect()
+    (0..network.ops.len()).map(lower).collect()
 }
 
 /// A survivor: filter, input channel, row and column of the kernel, place in the values.
@@ -95,6 +170,33 @@ struct Survivor {
     row: usize,
     column: usize,
     place: u32,
+}
+
+/// A filter as the tensor has it.
+#[derive(Debug, Clone, Copy)]
+struct Kernel {
+    /// Its weights.
+    weights: usize,
+    /// Rows and columns.
+    size: usize,
+    /// Its parts are dealt out to phases like the input.
+    split: usize,
+}
+
+impl Kernel {
+    /// Number `local` of the tensor, whose value stands at `place`.
+    fn survivor(&self, place: usize, local: usize) -> Survivor {
+        let Kernel { weights, size, split } = *self;
+        let (channel, tap) = (local % weights / (size * size), local % (size * size));
+        let (row, column) = (tap / size, tap % size);
+        Survivor {
+            filter: local / weights,
+            channel: (channel * split + row % split) * split + column % split,
+            row: row / split,
+            column: column / split,
+            place: place as u32,
+        }
+    }
 }
 
 struct Lowering<'a> {
@@ -110,10 +212,17 @@ struct Lowering<'a> {
     survivors: Vec<Survivor>,
     /// Whether nothing was pruned.
     dense: bool,
-    /// Weights of a filter before pruning.
-    kernel: usize,
-    filled: Option<Vec<(u32, u32)>>,
+    /// The part of the weights that survives.
+    share: f64,
+    kernel: Kernel,
+    /// Whether it is computed as if nothing had been pruned, though something was.
+    filled: bool,
     biases: Vec<u32>,
+    /// Places of those that have survived, and which of the tensor's numbers they are.
+    weight_places: Range<usize>,
+    locals: Vec<u32>,
+    bias_places: Range<usize>,
+    bias_locals: Vec<u32>,
 }
 
 impl<'a> Lowering<'a> {
@@ -126,77 +235,133 @@ impl<'a> Lowering<'a> {
         output: usize,
         shape: ConvShape,
     ) -> Self {
-        let weight = &network.tensors()[shape.weight].range;
-        let places = pattern.places(weight);
-        // The kernel as the tensor has it; its parts are dealt out to phases like the input.
-        let dims = &network.tensors()[shape.weight].dims;
-        let (size, split) = (dims.get(2).copied().unwrap_or(1), shape.split);
-        let (kernel, taps) = (weight.len() / shape.filters, size * size);
-        let local = |place: usize| pattern.survivors()[place] as usize - weight.start;
-        let share = places.len() as f64 / weight.len() as f64;
-        let whole = places.len() == weight.len();
-        let filled = !whole && share >= crossover(lanes);
-        let all: Vec<(usize, usize)> = match filled {
-            true => (0..weight.len()).map(|local| (local, local)).collect(),
-            false => places.clone().map(|place| (place, local(place))).collect(),
+        let tensor = &network.tensors()[shape.weight];
+        let places_of = |range: &Range<usize>| {
+            let places = pattern.places(range);
+            let locals = pattern.survivors()[places.clone()].iter();
+            let locals: Vec<u32> = locals.map(|&index| index - range.start as u32).collect();
+            (places, locals)
         };
-        let survivors = all.into_iter().map(|(place, local)| {
-            let (channel, row, column) = (local % kernel / taps, local % taps / size, local % size);
-            Survivor {
-                filter: local / kernel,
-                channel: (channel * split + row % split) * split + column % split,
-                row: row / split,
-                column: column / split,
-                place: place as u32,
-            }
-        });
-        let mut moved: Vec<(u32, u32)> =
-            places.clone().map(|place| (place as u32, local(place) as u32)).collect();
+        let (weight_places, locals) = places_of(&tensor.range);
+        let bias_range = shape.bias.map_or(0..0, |bias| network.tensors()[bias].range.clone());
+        let (bias_places, bias_locals) = places_of(&bias_range);
+        let weights = tensor.range.len();
+        let share = locals.len() as f64 / weights as f64;
+        let whole = locals.len() == weights;
+        let filled = !whole && share >= crossover(lanes);
+        let kernel = Kernel {
+            weights: weights / shape.filters,
+            size: tensor.dims.get(2).copied().unwrap_or(1),
+            split: shape.split,
+        };
+        let survivors = match filled {
+            true => (0..weights).map(|local| kernel.survivor(local, local)).collect(),
+            false => weight_places
+                .clone()
+                .zip(&locals)
+                .map(|(place, &local)| kernel.survivor(place, local as usize))
+                .collect(),
+        };
         let mut biases = vec![NONE; shape.filters];
-        if let Some(bias) = shape.bias {
-            let range = &network.tensors()[bias].range;
-            for place in pattern.places(range) {
-                let filter = pattern.survivors()[place] as usize - range.start;
-                let here = (weight.len() + filter) as u32;
-                biases[filter] = if filled { here } else { place as u32 };
-                moved.push((place as u32, here));
-            }
+        for (place, &filter) in bias_places.clone().zip(&bias_locals) {
+            let filter = filter as usize;
+            biases[filter] = if filled { weights + filter } else { place } as u32;
         }
         Lowering {
             shape,
-            values: if filled { weight.len() + shape.filters } else { pattern.len() },
-            filled: filled.then_some(moved),
+            values: if filled { weights + shape.filters } else { pattern.len() },
+            filled,
             lanes,
             height: network.values[output].shape.height,
             input: &layout.values[input],
             output: &layout.values[output],
             input_gradient: &layout.gradients[input],
             output_gradient: &layout.gradients[output],
-            survivors: survivors.collect(),
+            survivors,
             dense: whole || filled,
+            share,
             kernel,
             biases,
+            weight_places,
+            locals,
+            bias_places,
+            bias_locals,
         }
     }
 
-    fn conv(&self, seat: &Seat, backward: bool) -> Conv {
+    fn conv(&self, seat: &Seat, flows: bool, at_winners: bool) -> Conv {
         let filters = seat.share(self.shape.filters);
-        let (gradient, _) = self.output_gradient.part(&filters);
-        let places = Places {
-            targets: (0..filters.len()).map(|filter| gradient.row(filter, 0) as u32).collect(),
-            row: gradient.columns(),
-            len: gradient.len(),
+        let channels = seat.share(self.input.shape.channels);
+        let filled = self.filled.then(|| {
+            let weights = (self.values - self.shape.filters) as u32;
+            let biases = self.bias_locals.iter().map(|&filter| weights + filter).collect();
+            Filled {
+                values: vec![0.0; self.values],
+                gradient: vec![0.0; self.values],
+                weight_moves: Moves {
+                    first: self.weight_places.start,
+                    places: self.locals.clone(),
+                },
+                bias_moves: Moves { first: self.bias_places.start, places: biases },
+            }
+        });
+        let gradients = if at_winners && self.share >= WINNING {
+            Gradients::AtWinners(self.at_winners(&filters, &channels))
+        } else {
+            let (gradient, _) = self.output_gradient.part(&filters);
+            Gradients::Everywhere {
+                places: Places {
+                    targets: (0..filters.len())
+                        .map(|filter| gradient.row(filter, 0) as u32)
+                        .collect(),
+                    row: gradient.columns(),
+                    len: gradient.len(),
+                },
+                input: flows.then(|| self.backward(&channels)),
+            }
         };
-        let backward = backward.then(|| {
-            let channels = seat.share(self.input.shape.channels);
-            self.backward(&channels)
+        Conv { forward: self.forward(&filters), gradients, filled }
+    }
+
+    /// The gradients by the weights of `filters` and by `channels` of the input.
+    fn at_winners(&self, filters: &Range<usize>, channels: &Range<usize>) -> AtWinners {
+        let shape = self.shape;
+        let output = Shape { height: self.height, ..self.output.shape };
+        let frame = |channels: usize| shape.frame(channels, self.input.shape, output);
+        let (seen, part) = (frame(self.input.shape.channels), frame(channels.len()));
+        let survivors = || {
+            let all = self.weight_places.clone().zip(&self.locals);
+            all.map(|(place, &local)| self.kernel.survivor(place, local as usize))
+        };
+        // What others compute goes where nobody looks.
+        let beyond = (shape.filters * part.filter()) as u32;
+        let weights = survivors().map(|it| match channels.contains(&it.channel) {
+            true => {
+                let number = (it.row, it.column, it.channel - channels.start);
+                part.weight((it.filter, shape.filters), number) as u32
+            }
+            false => beyond,
         });
-        let filled = self.filled.clone().map(|places| Filled {
-            places,
-            values: vec![0.0; self.values],
-            gradient: vec![0.0; self.values],
+        // A filter's survivors are neighbours, and so are those of several.
+        let own = survivors().filter(|it| filters.contains(&it.filter));
+        let first = own.clone().next().map_or(0, |it| it.place as usize);
+        let gradients = own.map(|it| {
+            let number = seen.number(it.row, it.column, it.channel);
+            ((it.filter - filters.start) * seen.filter() + number) as u32
         });
-        Conv { forward: self.forward(&filters), places, backward, filled }
+        let before = self.bias_locals.partition_point(|&it| (it as usize) < filters.start);
+        let end = self.bias_locals.partition_point(|&it| (it as usize) < filters.end);
+        let sums = self.bias_locals[before..end].iter().map(|&it| it - filters.start as u32);
+        AtWinners {
+            seen,
+            part,
+            weights: Numbers::new(beyond as usize + 1),
+            gradient: Numbers::new(filters.len() * seen.filter()),
+            sums: vec![0.0; filters.len()],
+            weight_moves: Moves { first: self.weight_places.start, places: weights.collect() },
+            gradient_moves: Moves { first, places: gradients.collect() },
+            sum_moves: Moves { first: self.bias_places.start + before, places: sums.collect() },
+        }
     }
 
     /// The sums of `filters`.
@@ -241,7 +406,7 @@ impl<'a> Lowering<'a> {
             source_rows: self.height,
             column_shifts: vec![0],
             source_columns: output.shape.width,
-            step: self.kernel,
+            step: self.kernel.weights,
             targets: (0..filters.len()).map(|filter| output.row(filter, 0) as u32).collect(),
             biases: self.biases[filters.clone()].to_vec(),
         };

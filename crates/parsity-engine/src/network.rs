@@ -6,6 +6,8 @@
 
 mod builder;
 
+use crate::kernels::LANES;
+use crate::kernels::winners::{COLUMNS, Frame};
 use crate::shape::Shape;
 use builder::Builder;
 use std::ops::Range;
@@ -191,6 +193,17 @@ impl ConvShape {
             bottom: after(output.height, self.height, self.pad_top, input.height),
             right: after(output.width, self.width, self.pad_left, input.width),
         }
+    }
+
+    /// The images that it reads, unrolled: `channels` of `input`.
+    pub(crate) fn frame(&self, channels: usize, input: Shape, output: Shape) -> Frame {
+        let height = (output.height + self.height - 1).max(self.pad_top + input.height);
+        let width = (output.width + self.width - 1).max(self.pad_left + input.width);
+        let shape = Shape { channels, height, width };
+        // As many rows as make the widest tile; the order of sums depends on it, so it must not
+        // depend on how many of the channels these are.
+        let band = COLUMNS * LANES / (self.width * input.channels);
+        Frame::new(shape, (self.pad_top, self.pad_left), (self.height, self.width), band)
     }
 
     /// The zeros around the gradient of `output` that the gradient of `input` reads.

@@ -33,6 +33,7 @@ pub fn profile(
     let mut gradient = vec![0.0; values.len()];
     let examples: Vec<u32> = (0..material.examples().len().min(LANES) as u32).collect();
     workspace.fill(values);
+    workspace.fill_for_gradients(values);
     workspace.load(material, &examples);
     let mut times: Vec<(usize, Pass, Vec<f64>)> = vec![];
     for _ in 0..rounds.max(1) {

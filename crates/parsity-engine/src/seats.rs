@@ -62,8 +62,15 @@ impl Seat {
         share(channels, self.index, self.count)
     }
 
-    /// Gives the others its channels of a value, of `1 << lanes` images, and gets theirs.
-    pub(crate) fn exchange(&self, value: &Value, lanes: u32, numbers: &mut [f32]) {
+    /// Gives the others its channels of a value, of `1 << lanes` images, and gets theirs; also
+    /// the codes of each channel, if there are any.
+    pub(crate) fn exchange(
+        &self,
+        value: &Value,
+        lanes: u32,
+        numbers: &mut [f32],
+        codes: &mut [u8],
+    ) {
         let Some(table) = &self.table else { return };
         let channels = value.shape.channels;
         let place = |seat: usize| value.part(&share(channels, seat, self.count)).1;
@@ -71,18 +78,34 @@ impl Seat {
             let place = place(seat);
             place.start << lanes..place.end << lanes
         };
+        let each = codes.len() / channels;
+        let codes_of = |seat: usize| {
+            let share = share(channels, seat, self.count);
+            share.start * each..share.end * each
+        };
         let slots = table.slots();
         {
             let mut slot = slots[self.index].write().unwrap_or_else(PoisonError::into_inner);
-            slot.clear();
-            slot.extend_from_slice(&numbers[numbers_of(self.index)]);
+            slot.numbers.clear();
+            slot.numbers.extend_from_slice(&numbers[numbers_of(self.index)]);
+            slot.codes.clear();
+            slot.codes.extend_from_slice(&codes[codes_of(self.index)]);
         }
         table.meet();
         for seat in (0..self.count).filter(|&seat| seat != self.index) {
             let slot = slots[seat].read().unwrap_or_else(PoisonError::into_inner);
-            numbers[numbers_of(seat)].copy_from_slice(&slot);
+            numbers[numbers_of(seat)].copy_from_slice(&slot.numbers);
+            let codes_of = codes_of(seat);
+            codes[codes_of].copy_from_slice(&slot.codes);
         }
     }
+}
+
+/// What a seat has to give.
+#[derive(Debug, Default)]
+struct Slot {
+    numbers: Vec<f32>,
+    codes: Vec<u8>,
 }
 
 /// Where the threads at one block meet.
@@ -90,7 +113,7 @@ impl Seat {
 pub(crate) struct Table {
     /// What each seat has to give, by turns: who is done with one turn may put down what is
     /// for the next, but not before all are done with the one before it.
-    slots: [Vec<RwLock<Vec<f32>>>; 2],
+    slots: [Vec<RwLock<Slot>>; 2],
     /// How often any of them has come.
     arrivals: AtomicUsize,
     left: AtomicBool,
@@ -107,7 +130,7 @@ impl Table {
     }
 
     /// The slots of this turn, for one who has not come yet: it ends only when all have.
-    fn slots(&self) -> &[RwLock<Vec<f32>>] {
+    fn slots(&self) -> &[RwLock<Slot>] {
         let turn = self.arrivals.load(Ordering::Acquire) / self.seats();
         &self.slots[turn % 2]
     }

@@ -382,6 +382,8 @@ impl Shared {
                 let _guard = self.table.guard();
                 let seat = Seat::at(&self.table, index);
                 let workspace = room(workspaces, &job.program, job.lanes, seat);
+                workspace.fill(&job.values);
+                workspace.fill_for_gradients(&job.values);
                 self.accumulate(job, &job.indices, scale, workspace, index);
             }
         } else {
@@ -393,8 +395,9 @@ impl Shared {
     fn take_pieces(&self, job: &Job, workspace: &mut Workspace) {
         let mut pieces = job.indices.chunks(job.piece);
         let mut taken = 0;
-        if matches!(job.task, Task::Look { .. }) {
-            workspace.fill(&job.values);
+        workspace.fill(&job.values);
+        if matches!(job.task, Task::Gradient { .. }) {
+            workspace.fill_for_gradients(&job.values);
         }
         loop {
             // Pieces are taken in order, and whatever was taken is finished: so what was

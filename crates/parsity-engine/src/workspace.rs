@@ -8,10 +8,12 @@
 use crate::examples::{Examples, Normalization};
 use crate::kernels::correlation::{Start, correlate};
 use crate::kernels::layers::{self, Source, Target};
+use crate::kernels::winners::{self, Lists, Pool};
 use crate::kernels::{LANES, loss, products};
-use crate::layout::{Layout, pooled_at_once};
-use crate::lowering::{Conv, lower};
+use crate::layout::{Layout, may_visit_winners, pooled_at_once};
+use crate::lowering::{Conv, Gradients, lower};
 use crate::network::{Flow, Network, Op, Value, Window};
+use crate::numbers::Numbers;
 use crate::program::Program;
 use crate::seats::Seat;
 use crate::shape::Shape;
@@ -52,9 +54,39 @@ pub fn block_bytes(network: &Network, batch: usize) -> usize {
         values.iter().map(|value| (value.len() << lanes(batch)).next_multiple_of(16)).sum()
     };
     let layout = Layout::new(network, lanes(batch));
-    let numbers = numbers(&layout.values) + numbers(&layout.gradients);
+    let scratch = Scratch::new(network, lanes(batch));
+    let numbers = numbers(&layout.values) + numbers(&layout.gradients) + scratch.images.len();
     numbers * size_of::<f32>()
+        + scratch.lists.bytes()
         + (pooled(network).map(|(_, codes)| codes).sum::<usize>() << lanes(batch))
+}
+
+/// Room that is used for one convolution after the other.
+#[derive(Debug)]
+struct Scratch {
+    /// Unrolled images.
+    images: Numbers,
+    lists: Lists,
+}
+
+impl Scratch {
+    fn new(network: &Network, lanes: u32) -> Self {
+        let mut numbers = 0;
+        let mut lists = Lists::default();
+        for (index, op) in network.ops.iter().enumerate() {
+            let (Some(window), Op::Conv { input, output, shape }) =
+                (may_visit_winners(network, index), *op)
+            else {
+                continue;
+            };
+            let input = network.values[input].shape;
+            let frame = shape.frame(input.channels, input, network.values[output].shape);
+            numbers = numbers.max(frame.image() << lanes);
+            let pooled = network.values[network.ops[index + 1].output()].shape;
+            lists.reserve(1 << lanes, pooled, window.height * window.width);
+        }
+        Scratch { images: Numbers::new(numbers), lists }
+    }
 }
 
 /// The values that keep codes of pooling windows, and how many per image.
@@ -63,42 +95,6 @@ fn pooled(network: &Network) -> impl Iterator<Item = (usize, usize)> {
         Op::ReluMaxPool { output, .. } => Some((output, network.values[output].shape.len())),
         _ => None,
     })
-}
-
-/// Numbers that start where a cache line does.
-#[derive(Debug, Default)]
-struct Numbers(Vec<Line>);
-
-#[derive(Debug, Clone, Copy)]
-#[repr(C, align(64))]
-struct Line([f32; 16]);
-
-impl Numbers {
-    fn new(length: usize) -> Self {
-        Numbers(vec![Line([0.0; 16]); length.div_ceil(16)])
-    }
-}
-
-impl std::ops::Deref for Numbers {
-    type Target = [f32];
-
-    fn deref(&self) -> &[f32] {
-        // SAFETY: a line is sixteen numbers and nothing else.
-        #[allow(unsafe_code)]
-        unsafe {
-            std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() * 16)
-        }
-    }
-}
-
-impl std::ops::DerefMut for Numbers {
-    fn deref_mut(&mut self) -> &mut [f32] {
-        // SAFETY: as above.
-        #[allow(unsafe_code)]
-        unsafe {
-            std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), self.0.len() * 16)
-        }
-    }
 }
 
 /// What an operation is done for.
@@ -124,6 +120,7 @@ pub(crate) enum Question {
 /// Indices of what `Workspace::whole` tells of.
 const VALUES: usize = 0;
 const GRADIENTS: usize = 1;
+const CODES: usize = 2;
 
 /// Nobody wants to know when an operation is done.
 fn unwatched(_: usize, _: Pass) {}
@@ -141,14 +138,15 @@ pub(crate) struct Workspace {
     convs: Vec<Option<Conv>>,
     values: Vec<Numbers>,
     gradients: Vec<Numbers>,
-    /// Of which values all channels are here, and of which gradients.
-    whole: [Vec<bool>; 2],
+    /// Of which values all channels are here, of which gradients, of which codes.
+    whole: [Vec<bool>; 3],
     /// The values by which the loss has no gradient in this block, so that none is written.
     flat: Vec<bool>,
     /// Which number of each pooling window was the highest, per value.
     codes: Vec<Vec<u8>>,
     /// NaN for the images of which that pool has seen a number that is not finite; else zero.
     wild: Vec<[f32; LANES]>,
+    scratch: Scratch,
     labels: [u8; LANES],
     count: usize,
 }
@@ -169,7 +167,7 @@ impl Workspace {
             program: Arc::clone(program),
             lanes,
             convs: lower(network, program.pattern(), &layout, lanes, &seat),
-            whole: [vec![true; network.values.len()], vec![true; network.values.len()]],
+            whole: [(); 3].map(|()| vec![true; network.values.len()]),
             seat,
             values: room(&layout.values),
             gradients: room(&layout.gradients),
@@ -177,6 +175,7 @@ impl Workspace {
             flat: vec![false; network.values.len()],
             codes,
             wild: vec![[0.0; LANES]; network.values.len()],
+            scratch: Scratch::new(network, lanes),
             labels: [0; LANES],
             count: 0,
         }
@@ -202,7 +201,8 @@ impl Workspace {
     }
 
     /// The gradient of `scale` × (sum of losses) over the examples `indices` is added to
-    /// `gradient`, block by block; returns the sum of losses.
+    /// `gradient`, block by block; returns the sum of losses. The layers that keep values of their
+    /// own must have been filled, also for gradients.
     pub(crate) fn accumulate(
         &mut self,
         material: &Material,
@@ -212,7 +212,6 @@ impl Workspace {
         gradient: &mut [f32],
     ) -> f64 {
         let mut sum = 0.0;
-        self.fill(values);
         for indices in indices.chunks(1 << self.lanes) {
             self.load(material, indices);
             self.forward(values, &mut unwatched);
@@ -225,9 +224,7 @@ impl Workspace {
             sum += loss::cross_entropy(self.lanes, scores, labels, scale, gradients);
             self.backward(values, gradient, &mut unwatched);
         }
-        for filled in self.convs.iter().flatten().filter_map(|conv| conv.filled.as_ref()) {
-            filled.hand_over(gradient);
-        }
+        self.convs.iter_mut().flatten().for_each(|conv| conv.hand_over(gradient));
         sum
     }
 
@@ -284,8 +281,12 @@ impl Workspace {
 
     /// Gives the survivors' values to the layers that keep their own.
     pub(crate) fn fill(&mut self, values: &[f32]) {
-        let convs = self.convs.iter_mut().flatten();
-        convs.filter_map(|conv| conv.filled.as_mut()).for_each(|filled| filled.fill(values));
+        self.convs.iter_mut().flatten().for_each(|conv| conv.fill(values));
+    }
+
+    /// The same for gradients.
+    pub(crate) fn fill_for_gradients(&mut self, values: &[f32]) {
+        self.convs.iter_mut().flatten().for_each(|conv| conv.fill_for_gradients(values));
     }
 
     fn class_scores(&self) -> &[f32] {
@@ -416,6 +417,7 @@ impl Workspace {
         }
         (self.values[between], self.values[output]) = (strip, numbers);
         self.whole[VALUES][output] = self.seat.is_alone();
+        self.whole[CODES][output] = self.seat.is_alone();
     }
 
     /// The gradient by the weights of a convolution of which nothing else is asked, and of the
@@ -434,6 +436,9 @@ impl Workspace {
             Some(filled) => &mut filled.gradient,
             None => gradient,
         };
+        let Gradients::Everywhere { ref places, .. } = conv.gradients else {
+            unreachable!("nothing flows on from here")
+        };
         for rows in strips(conv.forward.grid.height, dx.shape.height) {
             let numbers = &mut strip[at.clone()];
             let dy = Source { value: &dy, numbers: &self.gradients[output][back.clone()] };
@@ -442,9 +447,55 @@ impl Workspace {
             let codes = &self.codes[output][first..];
             layers::relu_max_pool_gradient(window, lanes, codes, dy, dx, pooled);
             let (x, dy) = (&self.values[input], &strip[at.clone()]);
-            products::weight_gradient(&conv.forward, &conv.places, lanes, x, dy, gradient, rows);
+            products::weight_gradient(&conv.forward, places, lanes, x, dy, gradient, rows);
         }
         self.gradients[between] = strip;
+    }
+
+    /// Both gradients of a convolution that is pooled at once, at the winners of windows.
+    fn backward_winners(
+        &mut self,
+        index: usize,
+        window: Window,
+        set: bool,
+        watch: &mut impl FnMut(usize, Pass),
+    ) {
+        let network = Arc::clone(self.program.network());
+        let lanes = self.lanes;
+        let (input, pooled) = (network.ops[index].input(), network.ops[index + 1].output());
+        self.gather(GRADIENTS, pooled);
+        let (dy, at) = self.cut(&self.layout.gradients[pooled], false);
+        let first = self.first_code(pooled);
+        let conv = self.convs[index].as_mut().expect("a convolution was lowered");
+        let Gradients::AtWinners(winning) = &mut conv.gradients else {
+            unreachable!("it visits winners")
+        };
+        let Scratch { images, lists } = &mut self.scratch;
+        let x = Source { value: &self.layout.values[input], numbers: &self.values[input] };
+        winners::unroll(lanes, &winning.seen, x, images);
+        let gradient = Source { value: &dy, numbers: &self.gradients[pooled][at] };
+        let pool = Pool { window, gradient, codes: &self.codes[pooled][first..] };
+        let (to, sums) = (&mut winning.gradient, &mut winning.sums);
+        winners::filter_gradient(lanes, &winning.seen, pool, images, lists, to, sums);
+        watch(index, Pass::WeightGradient);
+        let value = &self.layout.gradients[pooled];
+        let gradient = Source { value, numbers: &self.gradients[pooled] };
+        let pool = Pool { window, gradient, codes: &self.codes[pooled] };
+        winners::image_gradient(lanes, &winning.part, pool, &winning.weights, lists, images);
+        let frame = winning.part;
+        let (dx, to) = self.cut(&self.layout.gradients[input], false);
+        let dx = Target { value: &dx, numbers: &mut self.gradients[input][to] };
+        winners::roll_up(lanes, &frame, &self.scratch.images, dx, set);
+        self.whole[GRADIENTS][input] = self.seat.is_alone();
+        watch(index, Pass::InputGradient);
+    }
+
+    /// How operation `index` is pooled at once, if its gradients are computed at winners.
+    fn visits_winners(&self, index: usize) -> Option<Window> {
+        match self.convs[index].as_ref()?.gradients {
+            Gradients::AtWinners(_) => pooled_at_once(self.program.network(), index),
+            Gradients::Everywhere { .. } => None,
+        }
     }
 
     pub(crate) fn backward(
@@ -470,8 +521,15 @@ impl Workspace {
             let at_once = |index: usize| {
                 pooled_at_once(&network, index).filter(|_| network.flows[index] == Flow::Stop)
             };
-            if index > 0 && at_once(index - 1).is_some() {
+            let with_the_conv =
+                |index: usize| at_once(index).is_some() || self.visits_winners(index).is_some();
+            if index > 0 && with_the_conv(index - 1) {
                 self.flat[input] = false;
+                continue;
+            }
+            if let Some(window) = self.visits_winners(index) {
+                self.flat[input] = false;
+                self.backward_winners(index, window, set, watch);
                 continue;
             }
             if let Some(window) = at_once(index) {
@@ -496,9 +554,10 @@ impl Workspace {
                     None => &mut *gradient,
                 };
                 let (x, dy) = (&self.values[input], &self.gradients[output][at]);
-                let Conv { forward, places, .. } = conv;
-                let rows = 0..forward.grid.height;
-                products::weight_gradient(forward, places, lanes, x, dy, gradient, rows);
+                if let Gradients::Everywhere { ref places, .. } = conv.gradients {
+                    let (forward, rows) = (&conv.forward, 0..conv.forward.grid.height);
+                    products::weight_gradient(forward, places, lanes, x, dy, gradient, rows);
+                }
                 watch(index, Pass::WeightGradient);
             }
             if flow == Flow::Stop {
@@ -527,9 +586,11 @@ impl Workspace {
                     let conv = self.convs[index].as_ref().expect("a convolution was lowered");
                     let values = conv.filled.as_ref().map_or(values, |filled| &filled.values);
                     let start = if set { Start::Bias } else { Start::Target };
-                    let backward = conv.backward.as_ref().expect("its gradient is asked for");
-                    let (dy, dx, rows) = (dy.numbers, dx.numbers, 0..backward.grid.height);
-                    correlate(backward, lanes, values, dy, dx, start, rows);
+                    if let Gradients::Everywhere { input: Some(ref backward), .. } = conv.gradients
+                    {
+                        let (dy, dx, rows) = (dy.numbers, dx.numbers, 0..backward.grid.height);
+                        correlate(backward, lanes, values, dy, dx, start, rows);
+                    }
                 }
                 Op::Relu { .. } => layers::relu_gradient(lanes, y, dy, dx, set),
                 Op::ReluMaxPool { window, .. } => {
@@ -579,15 +640,23 @@ impl Workspace {
         (self.seat.share(channels).start * height * width) << self.lanes
     }
 
-    /// Gets the channels of a value, or of its gradient, that other seats have computed.
+    /// Gets the channels of a value, or of its gradient with its codes, that other seats have
+    /// computed.
     fn gather(&mut self, kind: usize, index: usize) {
-        if !std::mem::replace(&mut self.whole[kind][index], true) {
-            let network = self.program.network();
-            let (value, numbers) = match kind {
-                VALUES => (&network.values[index], &mut self.values[index]),
-                _ => (&network.gradients[index], &mut self.gradients[index]),
-            };
-            self.seat.exchange(value, self.lanes, numbers);
+        let network = self.program.network();
+        let (value, numbers, codes) = match kind {
+            VALUES => (&network.values[index], &mut self.values[index], &mut [][..]),
+            _ => {
+                let (numbers, codes) = (&mut self.gradients[index], &mut self.codes[index]);
+                (&network.gradients[index], numbers, &mut codes[..])
+            }
+        };
+        let mut whole = std::mem::replace(&mut self.whole[kind][index], true);
+        if !codes.is_empty() {
+            whole &= std::mem::replace(&mut self.whole[CODES][index], true);
+        }
+        if !whole {
+            self.seat.exchange(value, self.lanes, numbers, codes);
         }
     }
 
@@ -657,7 +726,9 @@ mod tests {
             let buffers = workspace.values.iter().chain(&workspace.gradients);
             let numbers: usize = buffers.map(|numbers| size_of_val(&**numbers)).sum();
             let codes: usize = workspace.codes.iter().map(Vec::len).sum();
-            assert_eq!(numbers + codes, block_bytes(&network, batch));
+            let Scratch { images, lists } = &workspace.scratch;
+            let scratch = size_of_val(&**images) + lists.bytes();
+            assert_eq!(numbers + codes + scratch, block_bytes(&network, batch));
         }
     }
 }

@@ -47,6 +47,8 @@ macro_rules! with_images {
     };
 }
 
+pub(super) use with_images;
+
 /// The window that most networks have.
 const TWO_BY_TWO: Window = Window { height: 2, width: 2, stride: 2 };
 
@@ -115,7 +117,7 @@ fn relu_gradient_in_place_body(lanes: u32, y: Source, dy: Target) {
 }
 
 /// The code of a window without a positive number.
-const NOBODY: u8 = u8::MAX;
+pub(super) const NOBODY: u8 = u8::MAX;
 
 multiversion! {
     /// y = the highest number of each window, or 0 if none is positive, for `rows` of y, whose
@@ -545,7 +547,10 @@ fn rows(a: &Value, b: &Value, lanes: u32) -> impl Iterator<Item = (Range<usize>,
 
 /// Each pair of a channel and a row.
 #[inline(always)]
-fn each(channels: Range<usize>, rows: &Range<usize>) -> impl Iterator<Item = (usize, usize)> {
+pub(super) fn each(
+    channels: Range<usize>,
+    rows: &Range<usize>,
+) -> impl Iterator<Item = (usize, usize)> {
     channels.flat_map(move |channel| rows.clone().map(move |row| (channel, row)))
 }
 

@@ -17,6 +17,7 @@ pub(crate) mod products;
 pub(crate) mod taps;
 mod tile;
 pub(crate) mod vector;
+pub(crate) mod winners;
 
 /// The most images in a block.
 pub const LANES: usize = 16;

@@ -108,6 +108,12 @@ pub(crate) trait Isa {
     /// The sum of the lanes of each of sixteen sums: lane l and l + 8, then l and l + 4, then
     /// l and l + 2, then the last two.
     fn totals(sums: &[[f32; 16]; 16]) -> [f32; 16];
+
+    /// Rows become columns.
+    #[inline(always)]
+    fn transposed(rows: &[[f32; 16]; 16]) -> [[f32; 16]; 16] {
+        std::array::from_fn(|column| std::array::from_fn(|row| rows[row][column]))
+    }
 }
 
 /// `Isa::totals` without special instructions.
@@ -170,6 +176,57 @@ impl Isa for Avx512 {
             let mut totals = [0.0; 16];
             _mm512_storeu_ps(totals.as_mut_ptr(), _mm512_permutexvar_ps(order, packed));
             totals
+        }
+    }
+
+    /// Numbers of pairs of rows, then of quartets, then of all rows come together.
+    #[inline(always)]
+    fn transposed(rows: &[[f32; 16]; 16]) -> [[f32; 16]; 16] {
+        macro_rules! pairs {
+            ($unpack:ident, $a:expr, $b:expr) => {
+                _mm512_castpd_ps($unpack(_mm512_castps_pd($a), _mm512_castps_pd($b)))
+            };
+        }
+        macro_rules! halves {
+            ($which:literal, $a:expr, $b:expr) => {
+                _mm512_shuffle_f32x4::<$which>($a, $b)
+            };
+        }
+        // SAFETY: as in `totals`.
+        unsafe {
+            let mut twos = [_mm512_setzero_ps(); 16];
+            for pair in 0..8 {
+                let a = _mm512_loadu_ps(rows[2 * pair].as_ptr());
+                let b = _mm512_loadu_ps(rows[2 * pair + 1].as_ptr());
+                twos[2 * pair] = _mm512_unpacklo_ps(a, b);
+                twos[2 * pair + 1] = _mm512_unpackhi_ps(a, b);
+            }
+            // Quartet q holds, at 4 q + j, the columns j, 4 + j, 8 + j and 12 + j of its rows.
+            let mut fours = [_mm512_setzero_ps(); 16];
+            for first in [0, 4, 8, 12] {
+                let (a, b) = (twos[first], twos[first + 2]);
+                fours[first] = pairs!(_mm512_unpacklo_pd, a, b);
+                fours[first + 1] = pairs!(_mm512_unpackhi_pd, a, b);
+                let (a, b) = (twos[first + 1], twos[first + 3]);
+                fours[first + 2] = pairs!(_mm512_unpacklo_pd, a, b);
+                fours[first + 3] = pairs!(_mm512_unpackhi_pd, a, b);
+            }
+            let mut columns = [[0.0; 16]; 16];
+            for j in 0..4 {
+                let [a, b, c, d] = [fours[j], fours[4 + j], fours[8 + j], fours[12 + j]];
+                let low = [halves!(0b01_00_01_00, a, b), halves!(0b01_00_01_00, c, d)];
+                let high = [halves!(0b11_10_11_10, a, b), halves!(0b11_10_11_10, c, d)];
+                let found = [
+                    halves!(0b10_00_10_00, low[0], low[1]),
+                    halves!(0b11_01_11_01, low[0], low[1]),
+                    halves!(0b10_00_10_00, high[0], high[1]),
+                    halves!(0b11_01_11_01, high[0], high[1]),
+                ];
+                for quarter in 0..4 {
+                    _mm512_storeu_ps(columns[4 * quarter + j].as_mut_ptr(), found[quarter]);
+                }
+            }
+            columns
         }
     }
 }
@@ -252,6 +309,19 @@ impl InstructionSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_become_columns() {
+        let number = |row: usize, column: usize| (row * 16 + column) as f32;
+        let rows = std::array::from_fn(|row| std::array::from_fn(|column| number(row, column)));
+        let columns: [[f32; 16]; 16] =
+            std::array::from_fn(|column| std::array::from_fn(|row| number(row, column)));
+        assert_eq!(Portable::transposed(&rows), columns);
+        #[cfg(target_arch = "x86_64")]
+        if InstructionSet::in_use() == InstructionSet::Avx512 {
+            assert_eq!(Avx512::transposed(&rows), columns);
+        }
+    }
 
     #[test]
     fn every_instruction_set_adds_lanes_in_the_same_order() {
