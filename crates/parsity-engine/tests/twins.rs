@@ -318,4 +318,31 @@ proptest! {
             compare(Shape::new(channels, height, width), &layers, images, Some(density));
         }
     }
+
+    /// Windows tile what is pooled, so its gradients are those of their winners.
+    #[test]
+    fn any_convolution_that_is_pooled_at_once_agrees(
+        (channels, filters, size, stride) in (4usize..20, 1usize..6, 1usize..6, 1usize..3),
+        (rows, columns, window) in (1usize..3, 1usize..4, 1usize..4),
+        images in prop_oneof![Just(2usize), Just(16), 1usize..20],
+        (same, again) in any::<(bool, bool)>(),
+        density in prop_oneof![Just(1.0), Just(0.5), Just(0.2), 0.0..1.0f64],
+    ) {
+        let side = |windows: usize| match same {
+            true => windows * window * stride,
+            false => (windows * window - 1) * stride + size,
+        };
+        let padding = if same { Padding::Same } else { Padding::Valid };
+        let mut layers = vec![
+            conv("a", channels, 1, 1, Padding::Valid),
+            conv("b", filters, size, stride, padding),
+            Layer::Relu,
+            Layer::MaxPool { size: window, stride: window },
+        ];
+        if again {
+            layers.push(conv("c", 3, 2, 1, Padding::Same));
+        }
+        layers.extend([Layer::Flatten, dense(2)]);
+        compare(Shape::new(2, side(rows), side(columns)), &layers, images, Some(density));
+    }
 }
