@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use super::multiversion;
-use super::taps::{Correlation, Group, Tap};
+use super::taps::{Correlation, Tap};
 use super::tile::{Tile, rows_that_fit};
 use super::vector::{Isa, Vector};
 use std::ops::Range;
@@ -101,18 +101,24 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Each group of targets, for each block of sources.
+    /// Groups of either kind, for each block of sources.
     #[inline(always)]
     fn reads<'b>(self, shifts: &'b Range<usize>) -> impl Iterator<Item = Reads<'b>>
     where
         'a: 'b,
     {
+        let groups = &self.correlation.groups;
+        let sharing = groups.partition_point(|group| group.shared);
+        let kinds = [(true, 0, sharing), (false, sharing, groups.len())];
         (0..self.correlation.blocks()).flat_map(move |block| {
             let start = if block == 0 { self.start } else { Start::Target };
-            (0..self.correlation.groups.len()).map(move |group| Reads {
+            let kinds = kinds.into_iter().filter(|(_, first, end)| first < end);
+            kinds.map(move |(shared, first, end)| Reads {
                 call: self,
                 block,
-                group,
+                shared,
+                first,
+                end,
                 shifts,
                 start,
             })
@@ -120,27 +126,32 @@ impl<'a> Call<'a> {
     }
 }
 
-/// What a group of targets reads of a block, at some rows.
+/// What some groups of targets of one kind read of a block, at some rows.
 #[derive(Clone, Copy)]
 pub(super) struct Reads<'a> {
     pub(super) call: Call<'a>,
     pub(super) block: usize,
-    pub(super) group: usize,
+    /// Whether the targets of a group share what they read.
+    pub(super) shared: bool,
+    /// The first of the groups, and the first that is not one of them.
+    pub(super) first: usize,
+    pub(super) end: usize,
     /// The row shifts that matter.
     pub(super) shifts: &'a Range<usize>,
     pub(super) start: Start,
 }
 
 impl<'a> Reads<'a> {
-    /// The taps with column shift number `column`.
+    /// The taps of a group with column shift number `column`.
     #[inline(always)]
-    pub(super) fn taps(&self, column: usize) -> &'a [Tap] {
-        self.call.correlation.taps(self.block, self.group, column, self.shifts)
+    pub(super) fn taps(&self, group: usize, column: usize) -> &'a [Tap] {
+        self.call.correlation.taps(self.block, group, column, self.shifts)
     }
 
+    /// The first target of a group.
     #[inline(always)]
-    pub(super) fn targets(&self) -> Group {
-        self.call.correlation.groups[self.group]
+    pub(super) fn target(&self, group: usize) -> usize {
+        self.call.correlation.groups[group].first as usize
     }
 
     /// What is left of each row after number `done`: less than a vector.
@@ -182,7 +193,7 @@ impl<'a> Reads<'a> {
         let known = correlation.column_shifts.len() > 1
             && V::WIDTH == 1 << lanes
             && count == correlation.grid.width;
-        let shared = self.targets().shared;
+        let shared = self.shared;
         if !known || (shared && I::ALONE < 24) {
             return false;
         }
@@ -223,7 +234,7 @@ impl<'a> Reads<'a> {
         }
         // Narrow vectors are rare: a few kinds of tiles must do.
         let wide = V::WIDTH >= 8 || V::WIDTH == I::Wide::WIDTH;
-        let (sums, most) = match (wide, self.targets().shared) {
+        let (sums, most) = match (wide, self.shared) {
             (true, true) => (I::SHARED, I::SHARED),
             (true, false) => (I::ALONE, COLUMNS),
             (false, _) => (4, 4),

@@ -16,13 +16,13 @@ pub(super) fn rows_that_fit(sums: usize, columns: usize) -> usize {
     1 << (sums / columns.max(1)).clamp(1, 8).ilog2()
 }
 
-/// Neighbouring positions of a group of targets.
+/// Neighbouring positions of groups of targets, one group after the other.
 pub(super) struct Tile<'a> {
     pub(super) reads: Reads<'a>,
     pub(super) row: usize,
     /// Number of the row at which it starts.
     pub(super) from: usize,
-    /// The first of the group's targets that it is of.
+    /// The first of a group's targets that it is of.
     pub(super) sharer: usize,
 }
 
@@ -47,7 +47,7 @@ impl Tile<'_> {
         columns: usize,
         target: &mut [f32],
     ) {
-        if self.reads.targets().shared && I::SHARED == 6 {
+        if self.reads.shared && I::SHARED == 6 {
             sized!(
                 self,
                 V,
@@ -57,7 +57,7 @@ impl Tile<'_> {
                 4,
                 [(1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (1, 6), (2, 1), (2, 2), (2, 3), (4, 1),]
             );
-        } else if self.reads.targets().shared && I::SHARED == 4 {
+        } else if self.reads.shared && I::SHARED == 4 {
             sized!(
                 self,
                 V,
@@ -67,7 +67,7 @@ impl Tile<'_> {
                 4,
                 [(1, 1), (1, 2), (1, 3), (1, 4), (2, 1), (2, 2), (4, 1),]
             );
-        } else if self.reads.targets().shared {
+        } else if self.reads.shared {
             sized!(self, V, target, rows, columns, 4, [(1, 1), (1, 2), (2, 1)]);
         } else {
             sized!(
@@ -124,7 +124,7 @@ impl Tile<'_> {
     pub(super) unsafe fn small<V: Vector, const COLUMNS: usize>(&self, target: &mut [f32]) {
         // SAFETY: as the caller promises.
         unsafe {
-            if self.reads.targets().shared {
+            if self.reads.shared {
                 self.sum::<V, SHARERS, 1, COLUMNS>(target);
             } else {
                 self.sum::<V, 1, 1, COLUMNS>(target);
@@ -155,26 +155,28 @@ impl Tile<'_> {
         unsafe {
             let source = self.source();
             let values = values.as_ptr();
-            let mut sums = [[[V::splat(0.0); COLUMNS]; ROWS]; SHARERS];
-            self.begin::<V, SHARERS, ROWS, COLUMNS>(target, &mut sums);
-            for column in 0..correlation.column_shifts.len() {
-                for tap in self.reads.taps(column) {
-                    let source = source.add((tap.offset as usize) << lanes);
-                    let weight = values.add(tap.weight as usize);
-                    let weights: [V; SHARERS] =
-                        std::array::from_fn(|sharer| V::splat(*weight.add(sharer * step)));
-                    for row in 0..ROWS {
-                        for column in 0..COLUMNS {
-                            let x = V::load(source.add(row * source_row + column * V::WIDTH));
-                            for sharer in 0..SHARERS {
-                                let sum = &mut sums[sharer][row][column];
-                                *sum = sum.add_product(weights[sharer], x);
+            for group in self.reads.first..self.reads.end {
+                let mut sums = [[[V::splat(0.0); COLUMNS]; ROWS]; SHARERS];
+                self.begin::<V, SHARERS, ROWS, COLUMNS>(group, target, &mut sums);
+                for column in 0..correlation.column_shifts.len() {
+                    for tap in self.reads.taps(group, column) {
+                        let source = source.add((tap.offset as usize) << lanes);
+                        let weight = values.add(tap.weight as usize);
+                        let weights: [V; SHARERS] =
+                            std::array::from_fn(|sharer| V::splat(*weight.add(sharer * step)));
+                        for row in 0..ROWS {
+                            for column in 0..COLUMNS {
+                                let x = V::load(source.add(row * source_row + column * V::WIDTH));
+                                for sharer in 0..SHARERS {
+                                    let sum = &mut sums[sharer][row][column];
+                                    *sum = sum.add_product(weights[sharer], x);
+                                }
                             }
                         }
                     }
                 }
+                self.end::<V, SHARERS, ROWS, COLUMNS>(group, &sums, target);
             }
-            self.end::<V, SHARERS, ROWS, COLUMNS>(&sums, target);
         }
     }
 
@@ -195,21 +197,24 @@ impl Tile<'_> {
     ) {
         // SAFETY: as the caller promises.
         unsafe {
-            let mut sums = [[[V::splat(0.0); COLUMNS]; ROWS]; SHARERS];
-            self.begin::<V, SHARERS, ROWS, COLUMNS>(target, &mut sums);
-            for (index, &shift) in self.reads.call.correlation.column_shifts.iter().enumerate() {
-                let taps = self.reads.taps(index);
-                // Constants, so that every sum has a register of its own.
-                match -shift {
-                    0 => self.seen::<V, 0, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
-                    1 => self.seen::<V, 1, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
-                    2 => self.seen::<V, 2, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
-                    3 => self.seen::<V, 3, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
-                    4 => self.seen::<V, 4, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
-                    shift => unreachable!("a column shift of {shift}"),
+            let shifts = &self.reads.call.correlation.column_shifts;
+            for group in self.reads.first..self.reads.end {
+                let mut sums = [[[V::splat(0.0); COLUMNS]; ROWS]; SHARERS];
+                self.begin::<V, SHARERS, ROWS, COLUMNS>(group, target, &mut sums);
+                for (index, &shift) in shifts.iter().enumerate() {
+                    let taps = self.reads.taps(group, index);
+                    // Constants, so that every sum has a register of its own.
+                    match -shift {
+                        0 => self.seen::<V, 0, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
+                        1 => self.seen::<V, 1, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
+                        2 => self.seen::<V, 2, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
+                        3 => self.seen::<V, 3, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
+                        4 => self.seen::<V, 4, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
+                        shift => unreachable!("a column shift of {shift}"),
+                    }
                 }
+                self.end::<V, SHARERS, ROWS, COLUMNS>(group, &sums, target);
             }
-            self.end::<V, SHARERS, ROWS, COLUMNS>(&sums, target);
         }
     }
 
@@ -272,9 +277,9 @@ impl Tile<'_> {
     /// # Safety
     /// As for `sum`.
     #[inline(always)]
-    unsafe fn place(&self, sharer: usize) -> usize {
+    unsafe fn place(&self, group: usize, sharer: usize) -> usize {
         let Call { correlation, lanes, first, .. } = self.reads.call;
-        let target = self.reads.targets().first as usize + self.sharer + sharer;
+        let target = self.reads.target(group) + self.sharer + sharer;
         // SAFETY: as the caller promises.
         let target = unsafe { *correlation.targets.get_unchecked(target) as usize };
         let start = (target + (self.row - first) * correlation.grid.target_row) << lanes;
@@ -288,11 +293,12 @@ impl Tile<'_> {
     #[inline(always)]
     unsafe fn begin<V: Vector, const SHARERS: usize, const ROWS: usize, const COLUMNS: usize>(
         &self,
+        group: usize,
         target: &[f32],
         sums: &mut [[[V; COLUMNS]; ROWS]; SHARERS],
     ) {
         let Call { correlation, values, lanes, .. } = self.reads.call;
-        let first = self.reads.targets().first as usize + self.sharer;
+        let first = self.reads.target(group) + self.sharer;
         let target_row = correlation.grid.target_row << lanes;
         for (sharer, sums) in sums.iter_mut().enumerate() {
             match self.reads.start {
@@ -304,7 +310,7 @@ impl Tile<'_> {
                 }
                 // SAFETY: as the caller promises.
                 Start::Target => unsafe {
-                    let target = target.as_ptr().add(self.place(sharer));
+                    let target = target.as_ptr().add(self.place(group, sharer));
                     for (row, sums) in sums.iter_mut().enumerate() {
                         for (column, sum) in sums.iter_mut().enumerate() {
                             *sum = V::load(target.add(row * target_row + column * V::WIDTH));
@@ -322,6 +328,7 @@ impl Tile<'_> {
     #[inline(always)]
     unsafe fn end<V: Vector, const SHARERS: usize, const ROWS: usize, const COLUMNS: usize>(
         &self,
+        group: usize,
         sums: &[[[V; COLUMNS]; ROWS]; SHARERS],
         target: &mut [f32],
     ) {
@@ -330,7 +337,7 @@ impl Tile<'_> {
         for (sharer, sums) in sums.iter().enumerate() {
             // SAFETY: as the caller promises.
             unsafe {
-                let target = target.as_mut_ptr().add(self.place(sharer));
+                let target = target.as_mut_ptr().add(self.place(group, sharer));
                 for (row, sums) in sums.iter().enumerate() {
                     for (column, sum) in sums.iter().enumerate() {
                         sum.store(target.add(row * target_row + column * V::WIDTH));
