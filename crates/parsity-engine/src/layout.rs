@@ -57,3 +57,25 @@ pub(crate) fn may_visit_winners(network: &Network, index: usize) -> Option<Windo
     let flows = network.flows[index] != Flow::Stop;
     pooled_at_once(network, index).filter(|_| wide && flows && !shape.flat)
 }
+
+/// Whether operation `index` is a convolution whose output is rectified at once, in place.
+pub(crate) fn rectified_at_once(network: &Network, index: usize) -> bool {
+    match (network.ops[index], network.ops.get(index + 1)) {
+        (Op::Conv { output, .. }, Some(&Op::Relu { input, output: to })) => {
+            input == output && to == output
+        }
+        _ => false,
+    }
+}
+
+/// Whether operation `index` is a convolution that alone reads what was rectified in place just
+/// before: the gradient by its input is then masked as it is written.
+pub(crate) fn has_rectified_input(network: &Network, index: usize) -> bool {
+    let Some(before) = index.checked_sub(1) else { return false };
+    match (network.ops[before], network.ops[index]) {
+        (Op::Relu { input: from, output: to }, Op::Conv { input, .. }) => {
+            from == to && to == input && network.flows[index] == Flow::Set
+        }
+        _ => false,
+    }
+}

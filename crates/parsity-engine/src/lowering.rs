@@ -5,9 +5,9 @@
 
 use crate::kernels::LANES;
 use crate::kernels::products::Places;
-use crate::kernels::taps::{Correlation, Grid, Group, NONE, SHARERS, Tap};
+use crate::kernels::taps::{Correlation, Grid, Group, Mask, NONE, SHARERS, Tap};
 use crate::kernels::winners::Frame;
-use crate::layout::{Layout, may_visit_winners};
+use crate::layout::{Layout, has_rectified_input, may_visit_winners};
 use crate::network::{ConvShape, Flow, Network, Op, Value};
 use crate::numbers::Numbers;
 use crate::pattern::Pattern;
@@ -161,7 +161,11 @@ pub(crate) fn lower(
 ) -> Vec<Option<Conv>> {
     let lower = |index: usize| match network.ops[index] {
         Op::Conv { input, output, shape } => {
-            let lowering = Lowering::new(network, pattern, layout, lanes, input, output, shape);
+            let rectified = has_rectified_input(network, index);
+            let lowering = Lowering {
+                rectified,
+                ..Lowering::new(network, pattern, layout, lanes, input, output, shape)
+            };
             let flows = network.flows[index] != Flow::Stop;
             Some(lowering.conv(seat, flows, may_visit_winners(network, index).is_some()))
         }
@@ -218,6 +222,8 @@ struct Lowering<'a> {
     input_gradient: &'a Value,
     output_gradient: &'a Value,
     survivors: Vec<Survivor>,
+    /// Whether its input gradient is masked.
+    rectified: bool,
     /// Whether nothing was pruned.
     dense: bool,
     /// The part of the weights that survives.
@@ -286,6 +292,7 @@ impl<'a> Lowering<'a> {
             input_gradient: &layout.gradients[input],
             output_gradient: &layout.gradients[output],
             survivors,
+            rectified: false,
             dense: whole || filled,
             share,
             kernel,
@@ -417,6 +424,7 @@ impl<'a> Lowering<'a> {
             step: self.kernel.weights,
             targets: (0..filters.len()).map(|filter| output.row(filter, 0) as u32).collect(),
             biases: self.biases[filters.clone()].to_vec(),
+            mask: None,
         };
         correlation.checked(self.values)
     }
@@ -487,8 +495,13 @@ impl<'a> Lowering<'a> {
             column_shifts,
             source_columns: output.shape.width,
             step: shape.height * shape.width,
-            targets: kept.map(target).collect(),
+            targets: kept.clone().map(target).collect(),
             biases: vec![],
+            mask: self.rectified.then(|| Mask {
+                places: kept.map(|it| self.channel_start(self.input, it) as u32).collect(),
+                row: self.input.columns(),
+                len: self.input.len(),
+            }),
         };
         correlation.checked(self.values)
     }

@@ -6,11 +6,11 @@
 //! again only when another program comes.
 
 use crate::examples::{Examples, Normalization};
-use crate::kernels::correlation::{Start, correlate};
+use crate::kernels::correlation::{Finish, Start, correlate};
 use crate::kernels::layers::{self, Source, Target};
 use crate::kernels::winners::{self, Lists, Pool};
 use crate::kernels::{LANES, loss, products};
-use crate::layout::{Layout, may_visit_winners, pooled_at_once};
+use crate::layout::{Layout, may_visit_winners, pooled_at_once, rectified_at_once};
 use crate::lowering::{Conv, Gradients, lower};
 use crate::network::{Flow, Network, Op, Value, Window};
 use crate::numbers::Numbers;
@@ -359,7 +359,9 @@ impl Workspace {
             let mut numbers = take(&mut self.values[output]);
             let target = &mut numbers[to];
             if input == output {
-                layers::relu_in_place(target);
+                if !(index > 0 && rectified_at_once(&network, index - 1)) {
+                    layers::relu_in_place(target);
+                }
                 self.values[output] = numbers;
                 watch(index, Pass::Forward);
                 continue;
@@ -372,7 +374,11 @@ impl Workspace {
                     let values = conv.filled.as_ref().map_or(values, |filled| &filled.values);
                     let rows = 0..conv.forward.grid.height;
                     let (x, y) = (x.numbers, y.numbers);
-                    correlate(&conv.forward, lanes, values, x, y, Start::Bias, rows);
+                    // Whoever asks for what is not rectified yet stops before that.
+                    let at_once = index + 1 < end && rectified_at_once(&network, index);
+                    let finish = if at_once { Finish::Rectify } else { Finish::Keep };
+                    let ends = (Start::Bias, finish);
+                    correlate(&conv.forward, lanes, values, x, y, ends, rows);
                 }
                 Op::Relu { .. } => layers::relu(lanes, x, y),
                 Op::ReluMaxPool { window, .. } => {
@@ -408,7 +414,8 @@ impl Workspace {
         self.wild[output] = [0.0; LANES];
         for rows in strips(conv.forward.grid.height, x.shape.height) {
             let (source, strip) = (&self.values[input], &mut strip[at.clone()]);
-            correlate(&conv.forward, lanes, values, source, strip, Start::Bias, rows.clone());
+            let ends = (Start::Bias, Finish::Keep);
+            correlate(&conv.forward, lanes, values, source, strip, ends, rows.clone());
             let x = Source { value: &x, numbers: strip };
             let y = Target { value: &y, numbers: &mut numbers[to.clone()] };
             let (codes, wild) = (&mut self.codes[output][first..], &mut self.wild[output]);
@@ -490,6 +497,15 @@ impl Workspace {
         watch(index, Pass::InputGradient);
     }
 
+    /// Whether operation `index` has masked the gradient by its input.
+    fn masks(&self, index: usize) -> bool {
+        let conv = self.convs.get(index).and_then(Option::as_ref);
+        conv.is_some_and(|conv| match &conv.gradients {
+            Gradients::Everywhere { input: Some(input), .. } => input.mask.is_some(),
+            _ => false,
+        })
+    }
+
     /// How operation `index` is pooled at once, if its gradients are computed at winners.
     fn visits_winners(&self, index: usize) -> Option<Window> {
         match self.convs[index].as_ref()?.gradients {
@@ -540,6 +556,9 @@ impl Workspace {
             let (y, at) = self.cut(&self.layout.values[output], false);
             let y = Source { value: &y, numbers: &self.values[output][at] };
             if input == output {
+                if self.masks(index + 1) {
+                    continue;
+                }
                 let (dy, to) = self.cut(&self.layout.gradients[output], false);
                 let dy = Target { value: &dy, numbers: &mut self.gradients[output][to] };
                 layers::relu_gradient_in_place(lanes, y, dy);
@@ -589,7 +608,11 @@ impl Workspace {
                     if let Gradients::Everywhere { input: Some(ref backward), .. } = conv.gradients
                     {
                         let (dy, dx, rows) = (dy.numbers, dx.numbers, 0..backward.grid.height);
-                        correlate(backward, lanes, values, dy, dx, start, rows);
+                        let finish = match backward.mask {
+                            Some(_) => Finish::Mask(&self.values[input]),
+                            None => Finish::Keep,
+                        };
+                        correlate(backward, lanes, values, dy, dx, (start, finish), rows);
                     }
                 }
                 Op::Relu { .. } => layers::relu_gradient(lanes, y, dy, dx, set),
@@ -605,10 +628,11 @@ impl Workspace {
                     layers::max_pool_gradient(window, lanes, x, y, dy, dx);
                 }
                 Op::AveragePool { window, .. } => {
-                    if set {
+                    let covered = window.tiles(dx.value.shape);
+                    if set && !covered {
                         dx.numbers.fill(0.0);
                     }
-                    layers::average_pool_gradient(window, lanes, dy, dx);
+                    layers::average_pool_gradient(window, lanes, dy, dx, set && covered);
                 }
                 Op::Split { split, .. } => {
                     if set && !split.covers(dx.value.shape, dy.value.shape) {

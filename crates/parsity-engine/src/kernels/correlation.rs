@@ -24,12 +24,23 @@ pub(crate) enum Start {
     Target,
 }
 
+/// What is done to the sums at last.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Finish<'a> {
+    /// Nothing.
+    Keep,
+    /// Those below zero become zero.
+    Rectify,
+    /// Those become zero where the numbers of the correlation's mask are not positive.
+    Mask(&'a [f32]),
+}
+
 multiversion! {
     /// Adds up all taps at all positions of `rows` of all targets, for `1 << lanes` images.
     /// The target has room for these rows.
     correlate(
         correlation: &Correlation, lanes: u32, values: &[f32],
-        source: &[f32], target: &mut [f32], start: Start, rows: Range<usize>,
+        source: &[f32], target: &mut [f32], ends: (Start, Finish), rows: Range<usize>,
     ) = correlate_rows<Isa>
 }
 
@@ -40,14 +51,18 @@ fn correlate_rows<I: Isa>(
     values: &[f32],
     source: &[f32],
     target: &mut [f32],
-    start: Start,
+    (start, finish): (Start, Finish),
     rows: Range<usize>,
 ) {
+    if let Finish::Mask(numbers) = finish {
+        let mask = correlation.mask.as_ref().expect("the correlation has a mask");
+        assert!(numbers.len() >= mask.len << lanes);
+    }
     assert!(rows.end <= correlation.grid.height && rows.len() <= correlation.grid.strip);
     assert!(source.len() >= correlation.source_len << lanes);
     assert!(target.len() >= correlation.target_len << lanes);
     let row = correlation.grid.width << lanes;
-    let call = Call { correlation, lanes, values, source, start, first: rows.start };
+    let call = Call { correlation, lanes, values, source, start, finish, first: rows.start };
     if row >= I::Wide::WIDTH {
         call.strips::<I, I::Wide>(rows, target);
     } else if row >= 8 && I::Wide::WIDTH > 8 {
@@ -69,6 +84,7 @@ pub(super) struct Call<'a> {
     pub(super) values: &'a [f32],
     pub(super) source: &'a [f32],
     pub(super) start: Start,
+    pub(super) finish: Finish<'a>,
     /// The row of the grid that is the target's first one.
     pub(super) first: usize,
 }
@@ -110,8 +126,10 @@ impl<'a> Call<'a> {
         let groups = &self.correlation.groups;
         let sharing = groups.partition_point(|group| group.shared);
         let kinds = [(true, 0, sharing), (false, sharing, groups.len())];
-        (0..self.correlation.blocks()).flat_map(move |block| {
+        let blocks = self.correlation.blocks();
+        (0..blocks).flat_map(move |block| {
             let start = if block == 0 { self.start } else { Start::Target };
+            let finish = if block + 1 == blocks { self.finish } else { Finish::Keep };
             let kinds = kinds.into_iter().filter(|(_, first, end)| first < end);
             kinds.map(move |(shared, first, end)| Reads {
                 call: self,
@@ -121,6 +139,7 @@ impl<'a> Call<'a> {
                 end,
                 shifts,
                 start,
+                finish,
             })
         })
     }
@@ -139,6 +158,7 @@ pub(super) struct Reads<'a> {
     /// The row shifts that matter.
     pub(super) shifts: &'a Range<usize>,
     pub(super) start: Start,
+    pub(super) finish: Finish<'a>,
 }
 
 impl<'a> Reads<'a> {

@@ -412,13 +412,13 @@ fn average_pool_body(window: Window, lanes: u32, x: Source, y: Target) {
 }
 
 multiversion! {
-    /// dx += each window's dy, shared evenly.
-    average_pool_gradient(window: Window, lanes: u32, dy: Source, dx: Target)
+    /// dx += each window's dy, shared evenly; or dx = that, if `set`, which windows must cover.
+    average_pool_gradient(window: Window, lanes: u32, dy: Source, dx: Target, set: bool)
         = average_pool_gradient_body
 }
 
 #[inline(always)]
-fn average_pool_gradient_body(window: Window, lanes: u32, dy: Source, dx: Target) {
+fn average_pool_gradient_body(window: Window, lanes: u32, dy: Source, dx: Target, set: bool) {
     let share = 1.0 / (window.height * window.width) as f32;
     with_images!(lanes, |IMAGES| {
         let from = dy.numbers.as_chunks::<IMAGES>().0;
@@ -430,9 +430,11 @@ fn average_pool_gradient_body(window: Window, lanes: u32, dy: Source, dx: Target
                 let row = row / window.height * window.stride + row % window.height;
                 let start = dx.value.row(channel, row);
                 for (column, dy) in dy.iter().enumerate() {
+                    let given = dy.map(|dy| share * dy);
                     for dx in &mut to[start + column * window.stride..][..window.width] {
                         for image in 0..IMAGES {
-                            dx[image] = share.mul_add(dy[image], dx[image]);
+                            let before = if set { 0.0 } else { dx[image] };
+                            dx[image] = before + given[image];
                         }
                     }
                 }

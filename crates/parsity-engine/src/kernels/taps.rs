@@ -46,6 +46,16 @@ pub(crate) struct Grid {
     pub(crate) strip: usize,
 }
 
+/// Where what decides over each target's sums stands: they are kept where it is positive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mask {
+    /// Of each target's first position.
+    pub(crate) places: Vec<u32>,
+    /// Distance of two rows.
+    pub(crate) row: usize,
+    pub(crate) len: usize,
+}
+
 /// Who reads what, and where the sums go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Correlation {
@@ -71,6 +81,7 @@ pub(crate) struct Correlation {
     pub(crate) targets: Vec<u32>,
     /// Where each target's bias stands in the vector of values, or `NONE`; or empty.
     pub(crate) biases: Vec<u32>,
+    pub(crate) mask: Option<Mask>,
 }
 
 impl Correlation {
@@ -97,6 +108,11 @@ impl Correlation {
         assert!(inside, "a target lies outside of its value");
         let named = |group: &Group| group.first as usize + group.targets() <= self.targets.len();
         assert!(self.groups.iter().all(named), "a group has no target");
+        if let Some(mask) = &self.mask {
+            let last = (height - 1) * mask.row + width - 1;
+            assert_eq!(mask.places.len(), self.targets.len());
+            assert!(mask.places.iter().all(|&start| (start as usize + last) < mask.len));
+        }
         assert!(self.biases.is_empty() || self.biases.len() == self.targets.len());
         assert!(self.biases.iter().all(|&place| place == NONE || (place as usize) < values));
         self

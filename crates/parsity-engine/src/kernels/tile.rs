@@ -6,7 +6,7 @@
 // Constant indices are names of registers.
 #![allow(clippy::needless_range_loop)]
 
-use super::correlation::{Call, Reads, Start};
+use super::correlation::{Call, Finish, Reads, Start};
 use super::taps::{NONE, SHARERS, Tap};
 use super::vector::{Isa, Vector};
 
@@ -338,9 +338,34 @@ impl Tile<'_> {
             // SAFETY: as the caller promises.
             unsafe {
                 let target = target.as_mut_ptr().add(self.place(group, sharer));
-                for (row, sums) in sums.iter().enumerate() {
-                    for (column, sum) in sums.iter().enumerate() {
-                        sum.store(target.add(row * target_row + column * V::WIDTH));
+                let place = |row: usize, column: usize| row * target_row + column * V::WIDTH;
+                match (self.reads.finish, &correlation.mask) {
+                    (Finish::Rectify, _) => {
+                        for (row, sums) in sums.iter().enumerate() {
+                            for (column, sum) in sums.iter().enumerate() {
+                                sum.rectified().store(target.add(place(row, column)));
+                            }
+                        }
+                    }
+                    (Finish::Mask(numbers), Some(mask)) => {
+                        let first = self.reads.target(group) + self.sharer + sharer;
+                        let first = *mask.places.get_unchecked(first) as usize;
+                        let first = (first + self.row * mask.row) << lanes;
+                        let numbers = numbers.as_ptr().add(first + self.from);
+                        for (row, sums) in sums.iter().enumerate() {
+                            for (column, sum) in sums.iter().enumerate() {
+                                let at = ((row * mask.row) << lanes) + column * V::WIDTH;
+                                let sum = sum.where_positive(V::load(numbers.add(at)));
+                                sum.store(target.add(place(row, column)));
+                            }
+                        }
+                    }
+                    _ => {
+                        for (row, sums) in sums.iter().enumerate() {
+                            for (column, sum) in sums.iter().enumerate() {
+                                sum.store(target.add(place(row, column)));
+                            }
+                        }
                     }
                 }
             }

@@ -25,6 +25,12 @@ pub(crate) trait Vector: Copy {
 
     /// `self + x · y`, rounded once.
     fn add_product(self, x: Self, y: Self) -> Self;
+
+    /// The higher of it and zero; keeps a NaN.
+    fn rectified(self) -> Self;
+
+    /// It where `y` is positive, else zero.
+    fn where_positive(self, y: Self) -> Self;
 }
 
 impl<const W: usize> Vector for [f32; W] {
@@ -51,12 +57,23 @@ impl<const W: usize> Vector for [f32; W] {
     fn add_product(self, x: Self, y: Self) -> Self {
         std::array::from_fn(|lane| x[lane].mul_add(y[lane], self[lane]))
     }
+
+    #[inline(always)]
+    fn rectified(self) -> Self {
+        self.map(|number| if number < 0.0 { 0.0 } else { number })
+    }
+
+    #[inline(always)]
+    fn where_positive(self, y: Self) -> Self {
+        std::array::from_fn(|lane| if y[lane] > 0.0 { self[lane] } else { 0.0 })
+    }
 }
 
 /// Implements `Vector` for a type of the machine.
 #[cfg(target_arch = "x86_64")]
 macro_rules! machine_vector {
-    ($type:ty, $width:literal, $splat:ident, $load:ident, $store:ident, $fma:ident) => {
+    ($type:ty, $width:literal, $splat:ident, $load:ident, $store:ident, $fma:ident, $max:ident,
+        |$x:ident, $y:ident| $where_positive:expr) => {
         impl Vector for $type {
             const WIDTH: usize = $width;
 
@@ -83,14 +100,45 @@ macro_rules! machine_vector {
                 // SAFETY: as in `splat`.
                 unsafe { $fma(x, y, self) }
             }
+
+            #[inline(always)]
+            fn rectified(self) -> Self {
+                // SAFETY: as in `splat`. If either is NaN, it is the second.
+                unsafe { $max($splat(0.0), self) }
+            }
+
+            #[inline(always)]
+            fn where_positive(self, y: Self) -> Self {
+                let ($x, $y) = (self, y);
+                // SAFETY: as in `splat`.
+                unsafe { $where_positive }
+            }
         }
     };
 }
 
 #[cfg(target_arch = "x86_64")]
-machine_vector!(__m512, 16, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps);
+machine_vector!(
+    __m512,
+    16,
+    _mm512_set1_ps,
+    _mm512_loadu_ps,
+    _mm512_storeu_ps,
+    _mm512_fmadd_ps,
+    _mm512_max_ps,
+    |x, y| _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(y, _mm512_setzero_ps()), x)
+);
 #[cfg(target_arch = "x86_64")]
-machine_vector!(__m256, 8, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps);
+machine_vector!(
+    __m256,
+    8,
+    _mm256_set1_ps,
+    _mm256_loadu_ps,
+    _mm256_storeu_ps,
+    _mm256_fmadd_ps,
+    _mm256_max_ps,
+    |x, y| _mm256_and_ps(x, _mm256_cmp_ps::<_CMP_GT_OQ>(y, _mm256_setzero_ps()))
+);
 
 /// What a kernel needs to know of an instruction set.
 pub(crate) trait Isa {
