@@ -8,6 +8,7 @@
 use crate::examples::{Examples, Normalization};
 use crate::kernels::correlation::{Finish, Start, correlate};
 use crate::kernels::layers::{self, Source, Target};
+use crate::kernels::pooling::{self, correlate_and_pool};
 use crate::kernels::winners::{self, Lists, Pool};
 use crate::kernels::{LANES, loss, products};
 use crate::layout::{Layout, may_visit_winners, pooled_at_once, rectified_at_once};
@@ -347,7 +348,7 @@ impl Workspace {
             }
             self.whole[VALUES][output] = reach == Reach::Other || self.seat.is_alone();
             if let Some(window) = pooled_at_once(&network, index) {
-                self.forward_strips(index, window, values);
+                self.forward_pooled(index, window, values);
                 watch(index, Pass::Forward);
                 continue;
             }
@@ -398,8 +399,8 @@ impl Workspace {
         }
     }
 
-    /// A convolution and the pool behind it, a strip of rows after the other.
-    fn forward_strips(&mut self, index: usize, window: Window, values: &[f32]) {
+    /// A convolution and the pool behind it.
+    fn forward_pooled(&mut self, index: usize, window: Window, values: &[f32]) {
         let network = Arc::clone(self.program.network());
         let lanes = self.lanes;
         let (input, between) = (network.ops[index].input(), network.ops[index].output());
@@ -411,17 +412,14 @@ impl Workspace {
         let values = conv.filled.as_ref().map_or(values, |filled| &filled.values);
         let mut strip = take(&mut self.values[between]);
         let mut numbers = take(&mut self.values[output]);
-        self.wild[output] = [0.0; LANES];
-        for rows in strips(conv.forward.grid.height, x.shape.height) {
-            let (source, strip) = (&self.values[input], &mut strip[at.clone()]);
-            let ends = (Start::Bias, Finish::Keep);
-            correlate(&conv.forward, lanes, values, source, strip, ends, rows.clone());
-            let x = Source { value: &x, numbers: strip };
-            let y = Target { value: &y, numbers: &mut numbers[to.clone()] };
-            let (codes, wild) = (&mut self.codes[output][first..], &mut self.wild[output]);
-            let rows = rows.start / window.stride..rows.end / window.stride;
-            layers::relu_max_pool(window, lanes, x, y, codes, wild, rows);
-        }
+        let pool = pooling::Pool {
+            window,
+            strip: Target { value: &x, numbers: &mut strip[at] },
+            y: Target { value: &y, numbers: &mut numbers[to] },
+            codes: &mut self.codes[output][first..],
+            wild: &mut self.wild[output],
+        };
+        correlate_and_pool(&conv.forward, lanes, values, &self.values[input], pool);
         (self.values[between], self.values[output]) = (strip, numbers);
         self.whole[VALUES][output] = self.seat.is_alone();
         self.whole[CODES][output] = self.seat.is_alone();

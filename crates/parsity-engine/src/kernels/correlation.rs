@@ -10,10 +10,11 @@ use super::multiversion;
 use super::taps::{Correlation, Tap};
 use super::tile::{Tile, rows_that_fit};
 use super::vector::{Isa, Vector};
+use crate::network::Value;
 use std::ops::Range;
 
 /// The widest tile, in vectors.
-const COLUMNS: usize = 12;
+pub(super) const COLUMNS: usize = 12;
 
 /// What the sums start from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +34,18 @@ pub(crate) enum Finish<'a> {
     Rectify,
     /// Those become zero where the numbers of the correlation's mask are not positive.
     Mask(&'a [f32]),
+    /// They are pooled, in windows of two by two: every tile has whole ones.
+    Pool(&'a Pooled<'a>),
+}
+
+/// Where pools go: pointers, because tiles write to what they share. All of it is there for
+/// the windows of all targets.
+#[derive(Debug)]
+pub(crate) struct Pooled<'a> {
+    pub(super) value: &'a Value,
+    pub(super) numbers: *mut f32,
+    pub(super) codes: *mut u8,
+    pub(super) wild: *mut f32,
 }
 
 multiversion! {
@@ -45,7 +58,7 @@ multiversion! {
 }
 
 #[inline(always)]
-fn correlate_rows<I: Isa>(
+pub(super) fn correlate_rows<I: Isa>(
     correlation: &Correlation,
     lanes: u32,
     values: &[f32],
@@ -93,17 +106,20 @@ impl<'a> Call<'a> {
     /// All targets, a piece of a strip of rows after the other: what a piece reads stays in
     /// the nearest cache.
     #[inline(always)]
-    fn strips<I: Isa, V: Vector>(self, all: Range<usize>, target: &mut [f32]) {
+    pub(super) fn strips<I: Isa, V: Vector>(self, all: Range<usize>, target: &mut [f32]) {
         let width = self.correlation.grid.width;
         let count = (width << self.lanes) / V::WIDTH;
         let pieces = count.div_ceil(COLUMNS).max(1);
+        // Windows stay whole.
+        let unit = if matches!(self.finish, Finish::Pool(_)) { 2 } else { 1 };
+        let cut = |piece: usize| count / unit * piece / pieces * unit;
         let strip = rows_that_fit(I::ALONE, count.div_ceil(pieces));
         let mut row = all.start;
         while row < all.end {
             let rows = row..(row + strip).min(all.end);
             let shifts = self.correlation.shifts(&rows);
             for piece in 0..pieces {
-                let columns = count * piece / pieces..count * (piece + 1) / pieces;
+                let columns = cut(piece)..cut(piece + 1);
                 for reads in self.reads(&shifts) {
                     reads.run::<I, V>(rows.clone(), columns.clone(), target);
                 }

@@ -50,7 +50,7 @@ macro_rules! with_images {
 pub(super) use with_images;
 
 /// The window that most networks have.
-const TWO_BY_TWO: Window = Window { height: 2, width: 2, stride: 2 };
+pub(super) const TWO_BY_TWO: Window = Window { height: 2, width: 2, stride: 2 };
 
 multiversion! {
     /// y = max(x, 0). Keeps a NaN, so that divergence stays visible in the loss.
@@ -130,7 +130,7 @@ multiversion! {
 }
 
 #[inline(always)]
-fn relu_max_pool_body(
+pub(super) fn relu_max_pool_body(
     window: Window,
     lanes: u32,
     x: Source,

@@ -13,6 +13,7 @@
 pub(crate) mod correlation;
 pub(crate) mod layers;
 pub(crate) mod loss;
+pub(crate) mod pooling;
 pub(crate) mod products;
 pub(crate) mod taps;
 mod tile;

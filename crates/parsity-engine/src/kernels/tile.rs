@@ -6,9 +6,10 @@
 // Constant indices are names of registers.
 #![allow(clippy::needless_range_loop)]
 
-use super::correlation::{Call, Finish, Reads, Start};
+use super::correlation::{Call, Finish, Pooled, Reads, Start};
 use super::taps::{NONE, SHARERS, Tap};
 use super::vector::{Isa, Vector};
+use crate::shape::Shape;
 
 /// How many rows of `columns` vectors `sums` registers hold: a power of two.
 #[inline(always)]
@@ -175,7 +176,7 @@ impl Tile<'_> {
                         }
                     }
                 }
-                self.end::<V, SHARERS, ROWS, COLUMNS>(group, &sums, target);
+                self.end::<V, SHARERS, ROWS, COLUMNS>(group, sums, target);
             }
         }
     }
@@ -213,7 +214,7 @@ impl Tile<'_> {
                         shift => unreachable!("a column shift of {shift}"),
                     }
                 }
-                self.end::<V, SHARERS, ROWS, COLUMNS>(group, &sums, target);
+                self.end::<V, SHARERS, ROWS, COLUMNS>(group, sums, target);
             }
         }
     }
@@ -321,7 +322,7 @@ impl Tile<'_> {
         }
     }
 
-    /// Where the sums go.
+    /// What is done to the sums at last, and where they go.
     ///
     /// # Safety
     /// As for `sum`.
@@ -329,46 +330,107 @@ impl Tile<'_> {
     unsafe fn end<V: Vector, const SHARERS: usize, const ROWS: usize, const COLUMNS: usize>(
         &self,
         group: usize,
-        sums: &[[[V; COLUMNS]; ROWS]; SHARERS],
+        mut sums: [[[V; COLUMNS]; ROWS]; SHARERS],
         target: &mut [f32],
     ) {
         let Call { correlation, lanes, .. } = self.reads.call;
-        let target_row = correlation.grid.target_row << lanes;
-        for (sharer, sums) in sums.iter().enumerate() {
-            // SAFETY: as the caller promises.
-            unsafe {
-                let target = target.as_mut_ptr().add(self.place(group, sharer));
-                let place = |row: usize, column: usize| row * target_row + column * V::WIDTH;
-                match (self.reads.finish, &correlation.mask) {
-                    (Finish::Rectify, _) => {
-                        for (row, sums) in sums.iter().enumerate() {
-                            for (column, sum) in sums.iter().enumerate() {
-                                sum.rectified().store(target.add(place(row, column)));
-                            }
-                        }
-                    }
-                    (Finish::Mask(numbers), Some(mask)) => {
-                        let first = self.reads.target(group) + self.sharer + sharer;
-                        let first = *mask.places.get_unchecked(first) as usize;
-                        let first = (first + self.row * mask.row) << lanes;
-                        let numbers = numbers.as_ptr().add(first + self.from);
-                        for (row, sums) in sums.iter().enumerate() {
-                            for (column, sum) in sums.iter().enumerate() {
-                                let at = ((row * mask.row) << lanes) + column * V::WIDTH;
-                                let sum = sum.where_positive(V::load(numbers.add(at)));
-                                sum.store(target.add(place(row, column)));
-                            }
-                        }
-                    }
-                    _ => {
-                        for (row, sums) in sums.iter().enumerate() {
-                            for (column, sum) in sums.iter().enumerate() {
-                                sum.store(target.add(place(row, column)));
-                            }
+        match self.reads.finish {
+            Finish::Keep => {}
+            Finish::Rectify => {
+                for sharer in 0..SHARERS {
+                    for row in 0..ROWS {
+                        for column in 0..COLUMNS {
+                            sums[sharer][row][column] = sums[sharer][row][column].rectified();
                         }
                     }
                 }
             }
+            // SAFETY: as the caller promises, here and below.
+            Finish::Mask(numbers) => unsafe { self.mask(group, numbers, &mut sums) },
+            // Whoever shares is pooled elsewhere.
+            Finish::Pool(pooled) if SHARERS == 1 => {
+                return unsafe { self.pool(group, pooled, &sums[0]) };
+            }
+            Finish::Pool(_) => unreachable!("sharers are not pooled in tiles"),
+        }
+        let target_row = correlation.grid.target_row << lanes;
+        for sharer in 0..SHARERS {
+            unsafe {
+                let target = target.as_mut_ptr().add(self.place(group, sharer));
+                for row in 0..ROWS {
+                    for column in 0..COLUMNS {
+                        let place = row * target_row + column * V::WIDTH;
+                        sums[sharer][row][column].store(target.add(place));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sums become zero where the mask's numbers are not positive.
+    ///
+    /// # Safety
+    /// As for `sum`; the numbers are those of the correlation's mask.
+    #[inline(always)]
+    unsafe fn mask<V: Vector, const SHARERS: usize, const ROWS: usize, const COLUMNS: usize>(
+        &self,
+        group: usize,
+        numbers: &[f32],
+        sums: &mut [[[V; COLUMNS]; ROWS]; SHARERS],
+    ) {
+        let Call { correlation, lanes, .. } = self.reads.call;
+        let Some(mask) = &correlation.mask else { return };
+        let first = self.reads.target(group) + self.sharer;
+        for sharer in 0..SHARERS {
+            // SAFETY: as the caller promises.
+            unsafe {
+                let place = *mask.places.get_unchecked(first + sharer) as usize;
+                let place = (place + self.row * mask.row) << lanes;
+                let numbers = numbers.as_ptr().add(place + self.from);
+                for row in 0..ROWS {
+                    for column in 0..COLUMNS {
+                        let at = ((row * mask.row) << lanes) + column * V::WIDTH;
+                        let sum = &mut sums[sharer][row][column];
+                        *sum = sum.where_positive(V::load(numbers.add(at)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Pools the sums of one target, a window of two by two after the other.
+    ///
+    /// # Safety
+    /// As for `sum`; the tile has whole windows, and there is room for what becomes of them.
+    #[inline(always)]
+    unsafe fn pool<V: Vector, const ROWS: usize, const COLUMNS: usize>(
+        &self,
+        group: usize,
+        pooled: &Pooled,
+        sums: &[[V; COLUMNS]; ROWS],
+    ) {
+        let lanes = self.reads.call.lanes;
+        let channel = self.reads.target(group);
+        let Shape { height, width, .. } = pooled.value.shape;
+        // SAFETY: as the caller promises.
+        unsafe {
+            let mut wild = V::load(pooled.wild);
+            for row in 0..ROWS / 2 {
+                let at = (self.row / 2 + row, (self.from >> lanes) / 2);
+                let code = (channel * height + at.0) * width + at.1;
+                let place = pooled.value.row(channel, at.0) + at.1;
+                for column in 0..COLUMNS / 2 {
+                    let (row, left) = (2 * row, 2 * column);
+                    let upper = [sums[row][left], sums[row][left + 1]];
+                    let lower = [sums[row + 1][left], sums[row + 1][left + 1]];
+                    let (y, codes, seen) = V::pooled(upper, lower);
+                    wild = wild.add_product(seen, V::splat(1.0));
+                    y.store(pooled.numbers.add((place + column) << lanes));
+                    let to = pooled.codes.add((code + column) << lanes);
+                    codes.as_ptr().copy_to_nonoverlapping(to, V::WIDTH);
+                }
+            }
+            wild.store(pooled.wild);
         }
     }
 }
