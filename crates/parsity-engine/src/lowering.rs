@@ -11,6 +11,7 @@ use crate::layout::{Layout, has_rectified_input, may_visit_winners};
 use crate::network::{ConvShape, Flow, Network, Op, Value};
 use crate::numbers::Numbers;
 use crate::pattern::Pattern;
+use crate::program::Program;
 use crate::seats::Seat;
 use crate::shape::Shape;
 use std::ops::Range;
@@ -150,15 +151,15 @@ impl Conv {
     }
 }
 
-/// Lowers every convolution of `network` for blocks of `1 << lanes` images, as far as it is
+/// Lowers every convolution of `program` for blocks of `1 << lanes` images, as far as it is
 /// computed at `seat`.
 pub(crate) fn lower(
-    network: &Network,
-    pattern: &Pattern,
+    program: &Program,
     layout: &Layout,
     lanes: u32,
     seat: &Seat,
 ) -> Vec<Option<Conv>> {
+    let (network, pattern) = (program.network(), program.pattern());
     let lower = |index: usize| match network.ops[index] {
         Op::Conv { input, output, shape } => {
             let rectified = has_rectified_input(network, index);
@@ -167,7 +168,9 @@ pub(crate) fn lower(
                 ..Lowering::new(network, pattern, layout, lanes, input, output, shape)
             };
             let flows = network.flows[index] != Flow::Stop;
-            Some(lowering.conv(seat, flows, may_visit_winners(network, index).is_some()))
+            let at_winners =
+                program.may_visit_winners() && may_visit_winners(network, index).is_some();
+            Some(lowering.conv(seat, flows, at_winners))
         }
         _ => None,
     };

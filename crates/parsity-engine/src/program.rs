@@ -10,13 +10,25 @@ use std::sync::Arc;
 pub struct Program {
     network: Arc<Network>,
     pattern: Arc<Pattern>,
+    everywhere: bool,
 }
 
 impl Program {
     /// `network` with `pattern`, which must be of its parameters.
     pub fn new(network: Arc<Network>, pattern: Arc<Pattern>) -> Self {
         assert_eq!(pattern.parameters(), network.parameters(), "the pattern is of another network");
-        Program { network, pattern }
+        Program { network, pattern, everywhere: false }
+    }
+
+    /// The same, but gradients visit all positions, also those that a max-pool has ruled out:
+    /// slower, and of other bits. It is what the speed of sparse networks is measured against.
+    pub fn everywhere(network: Arc<Network>, pattern: Arc<Pattern>) -> Self {
+        Program { everywhere: true, ..Program::new(network, pattern) }
+    }
+
+    /// Whether gradients may pass over positions that a max-pool has ruled out.
+    pub(crate) fn may_visit_winners(&self) -> bool {
+        !self.everywhere
     }
 
     /// The network.

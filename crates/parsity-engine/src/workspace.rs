@@ -167,7 +167,7 @@ impl Workspace {
         Workspace {
             program: Arc::clone(program),
             lanes,
-            convs: lower(network, program.pattern(), &layout, lanes, &seat),
+            convs: lower(program, &layout, lanes, &seat),
             whole: [(); 3].map(|()| vec![true; network.values.len()]),
             seat,
             values: room(&layout.values),
@@ -195,7 +195,7 @@ impl Workspace {
             return false;
         }
         if !Arc::ptr_eq(program, &self.program) {
-            self.convs = lower(network, program.pattern(), &self.layout, lanes, seat);
+            self.convs = lower(program, &self.layout, lanes, seat);
             self.program = Arc::clone(program);
         }
         true

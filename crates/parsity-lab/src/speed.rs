@@ -37,6 +37,8 @@ const OPTIMIZER: Optimizer = Optimizer::Momentum { momentum: 0.9 };
 pub enum Work {
     /// Whole training steps: gathering the batch, forward, backward, update.
     Train,
+    /// The same, but gradients visit all positions, also those that a max-pool has ruled out.
+    TrainEverywhere,
     /// Counting errors: forward only.
     Evaluate,
 }
@@ -55,15 +57,18 @@ pub struct Case {
 }
 
 /// How fast a case is.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Speed {
     /// What was timed.
     pub case: Case,
     /// The median.
     pub images_per_second: f64,
+    /// Images per second in each round.
+    pub turns: Vec<f64>,
     /// Floating-point operations per second; those of survivors count, no others.
     pub useful_flops: f64,
-    /// Compared with the dense case that is otherwise the same, if that was timed too.
+    /// Compared with the dense case that is otherwise the same, if that was timed too: the median
+    /// over rounds, because what takes turns meets the machine in about the same state.
     pub speedup_over_dense: Option<f64>,
 }
 
@@ -89,7 +94,7 @@ pub fn useful_flops_per_image(network: &Network, pattern: &Pattern, work: Work) 
     let all: usize = forward.iter().sum();
     match work {
         Work::Evaluate => all,
-        Work::Train => 3 * all - forward.first().unwrap_or(&0),
+        Work::Train | Work::TrainEverywhere => 3 * all - forward.first().unwrap_or(&0),
     }
 }
 
@@ -241,8 +246,16 @@ impl Contender {
     fn new(specimen: &Specimen, case: Case, rounds: usize, team: &mut Team) -> Self {
         let batch_size = case.batch_size.0 as usize;
         let split: Arc<[u32]> = (0..IMAGES as u32).collect();
+        let program = specimen.program(case.sparsity);
+        let program = match case.work {
+            Work::TrainEverywhere => {
+                let (network, pattern) = (program.network(), program.pattern());
+                Arc::new(Program::everywhere(Arc::clone(network), Arc::clone(pattern)))
+            }
+            _ => Arc::clone(program),
+        };
         let session = Session::new(
-            Arc::clone(specimen.program(case.sparsity)),
+            program,
             Arc::clone(&specimen.material),
             &specimen.parameters,
             OPTIMIZER,
@@ -268,7 +281,7 @@ impl Contender {
 
     fn work(&mut self, team: &mut Team) {
         match self.case.work {
-            Work::Train => {
+            Work::Train | Work::TrainEverywhere => {
                 self.session.step(team);
             }
             Work::Evaluate => {
@@ -296,16 +309,21 @@ fn speeds(contenders: &mut [Contender]) -> Vec<Speed> {
         .map(|Contender { case, session, seconds, .. }| {
             let program = session.program();
             let flops = useful_flops_per_image(program.network(), program.pattern(), case.work);
-            let images_per_second = f64::from(case.batch_size.0) / median(seconds);
+            let batch = f64::from(case.batch_size.0);
+            let turns = seconds.iter().map(|seconds| batch / seconds).collect();
+            let images_per_second = batch / median(seconds);
             let useful_flops = flops as f64 * images_per_second;
-            Speed { case: *case, images_per_second, useful_flops, speedup_over_dense: None }
+            Speed { case: *case, images_per_second, turns, useful_flops, speedup_over_dense: None }
         })
         .collect();
     for index in 0..speeds.len() {
         let dense = Case { sparsity: Sparsity::DENSE, ..speeds[index].case };
-        let dense = speeds.iter().find(|it| it.case == dense).map(|it| it.images_per_second);
-        let speed = &mut speeds[index];
-        speed.speedup_over_dense = dense.map(|dense| speed.images_per_second / dense);
+        let dense = speeds.iter().find(|it| it.case == dense);
+        let ratios = dense.map(|dense| {
+            let turns = speeds[index].turns.iter().zip(&dense.turns);
+            turns.map(|(its, dense)| its / dense).collect::<Vec<f64>>()
+        });
+        speeds[index].speedup_over_dense = ratios.map(|mut ratios| median(&mut ratios));
     }
     speeds
 }

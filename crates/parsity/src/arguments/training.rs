@@ -207,6 +207,9 @@ pub(crate) struct Bench {
 pub(crate) enum Kind {
     /// Whole training steps
     Train,
+    /// The same of the dense network, where gradients visit all positions, as they do in sparse
+    /// ones
+    TrainEverywhere,
     /// Forward passes over 2048 images
     Evaluate,
     /// Every kernel alone, on one thread

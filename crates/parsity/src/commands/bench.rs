@@ -109,13 +109,20 @@ fn cases(arguments: &Bench) -> Vec<Case> {
         Some(sizes) => sizes.clone(),
         None => sizes.iter().copied().map(BatchSize).collect(),
     };
-    let train = sizes.into_iter().map(|size| (Kind::Train, Work::Train, size));
+    let train = sizes.into_iter().flat_map(|size| {
+        let everywhere = (Kind::TrainEverywhere, Work::TrainEverywhere, size);
+        [everywhere, (Kind::Train, Work::Train, size)]
+    });
     let evaluate = (Kind::Evaluate, Work::Evaluate, EVALUATED);
+    let wanted = |kind: &Kind| arguments.kinds.contains(kind);
     let mut cases = Vec::new();
-    for (kind, work, batch_size) in train.chain([evaluate]) {
-        for &threads in all_threads.iter().filter(|_| arguments.kinds.contains(&kind)) {
-            let sparsities = arguments.sparsities.iter();
-            cases.extend(sparsities.map(|&sparsity| Case { work, batch_size, sparsity, threads }));
+    for batch in train.chain([evaluate]).filter(|(kind, ..)| wanted(kind)) {
+        let (kind, work, batch_size) = batch;
+        for &threads in all_threads {
+            let sparsities = arguments.sparsities.iter().copied();
+            let sparsities =
+                sparsities.filter(|&it| kind != Kind::TrainEverywhere || it == Sparsity::DENSE);
+            cases.extend(sparsities.map(|sparsity| Case { work, batch_size, sparsity, threads }));
         }
     }
     cases
@@ -146,6 +153,7 @@ impl Found {
                 "sparsity": speed.case.sparsity,
                 "threads": speed.case.threads,
                 "images_per_second": speed.images_per_second,
+                "turns": speed.turns,
                 "gflops": speed.useful_flops / 1e9,
                 "share_of_peak": share_of_peak(speed, peak),
                 "speedup_over_dense": speed.speedup_over_dense,
@@ -249,6 +257,7 @@ impl Found {
 fn kind(work: Work) -> &'static str {
     match work {
         Work::Train => "train",
+        Work::TrainEverywhere => "train-everywhere",
         Work::Evaluate => "evaluate",
     }
 }
