@@ -125,6 +125,25 @@ fn moments(counts: &[u64; 256]) -> (f64, f64) {
     (first as f64 / count as f64 / 255.0, deviation)
 }
 
+/// Examples with the numbers that their bytes stand for.
+#[derive(Debug)]
+pub struct Material {
+    pub(crate) examples: Examples,
+    pub(crate) normalization: Normalization,
+}
+
+impl Material {
+    /// Examples and their normalisation.
+    pub fn new(examples: Examples, normalization: Normalization) -> Self {
+        Material { examples, normalization }
+    }
+
+    /// The examples.
+    pub fn examples(&self) -> &Examples {
+        &self.examples
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -37,7 +37,7 @@ mod workspace;
 
 pub use batches::{Batches, Order};
 pub use comm::Comm;
-pub use examples::{Examples, ExamplesError, Normalization};
+pub use examples::{Examples, ExamplesError, Material, Normalization};
 pub use grains::Reduction;
 pub use initialization::initialize;
 pub use kernels::LANES;
@@ -53,4 +53,4 @@ pub use shape::Shape;
 pub use smoothness::{Norms, Smoothness, local_lipschitz};
 pub use survey::Survey;
 pub use team::{Look, Team};
-pub use workspace::{Material, Pass, block_bytes};
+pub use workspace::{Pass, block_bytes};

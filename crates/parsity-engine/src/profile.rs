@@ -1,10 +1,11 @@
 //! Where the time of a training step goes: the seconds of every kernel.
 
+use crate::examples::Material;
 use crate::kernels::LANES;
 use crate::network::Op;
 use crate::program::Program;
 use crate::seats::Seat;
-use crate::workspace::{Material, Pass, Workspace};
+use crate::workspace::{Pass, Workspace};
 use std::sync::Arc;
 
 /// How long one kernel takes for one image.

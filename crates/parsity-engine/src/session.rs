@@ -4,13 +4,14 @@
 //! activations. It cannot fail: `step` returns a loss, finite or not.
 
 use crate::batches::Batches;
+use crate::examples::Material;
 use crate::kernels::LANES;
 use crate::optimizer::{Optimizer, Schedule};
 use crate::program::Program;
 use crate::seats::Seat;
 use crate::team::{Look, Team};
 use crate::walls::walls;
-use crate::workspace::{Material, Question, Workspace, lanes};
+use crate::workspace::{Question, Workspace, lanes};
 use std::sync::Arc;
 
 /// A training run in progress.

@@ -4,9 +4,9 @@
 //! needs it, too. The sum is taken in f64 over fixed chunks, so it depends neither on the
 //! number of threads nor on how many examples there are besides.
 
+use crate::examples::Material;
 use crate::program::Program;
 use crate::team::Team;
-use crate::workspace::Material;
 use std::sync::Arc;
 
 /// Examples per call of the team: between two calls it can be stopped.

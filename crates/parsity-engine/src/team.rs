@@ -8,11 +8,12 @@
 //! grains out between them.
 
 use crate::comm::Comm;
+use crate::examples::Material;
 use crate::grains::{Grain, Grains, Reduction, Wire, grain_size, share};
 use crate::kernels::LANES;
 use crate::program::Program;
 use crate::seats::{SPINS, Seat, Table, wait_until};
-use crate::workspace::{Material, Question, Workspace, lanes};
+use crate::workspace::{Question, Workspace, lanes};
 use std::hint::spin_loop;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};

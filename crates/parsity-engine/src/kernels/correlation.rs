@@ -6,15 +6,18 @@
 
 #![allow(unsafe_code)]
 
-use super::multiversion;
 use super::taps::{Correlation, Tap};
 use super::tile::{Tile, rows_that_fit};
 use super::vector::{Isa, Vector};
+use super::{LANES, multiversion};
 use crate::network::Value;
 use std::ops::Range;
 
 /// The widest tile, in vectors.
 pub(super) const COLUMNS: usize = 12;
+
+/// Numbers of the largest tile.
+pub(super) const TILE: usize = 2 * COLUMNS * LANES;
 
 /// What the sums start from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +37,8 @@ pub(crate) enum Finish<'a> {
     Rectify,
     /// Those become zero where the numbers of the correlation's mask are not positive.
     Mask(&'a [f32]),
-    /// They are pooled, in windows of two by two: every tile has whole ones.
+    /// They are pooled, in windows of two by two: every tile has whole ones, and the target is
+    /// room for a tile.
     Pool(&'a Pooled<'a>),
 }
 
@@ -45,7 +49,7 @@ pub(crate) struct Pooled<'a> {
     pub(super) value: &'a Value,
     pub(super) numbers: *mut f32,
     pub(super) codes: *mut u8,
-    pub(super) wild: *mut f32,
+    pub(super) wild: *mut [f32; LANES],
 }
 
 multiversion! {
@@ -58,7 +62,7 @@ multiversion! {
 }
 
 #[inline(always)]
-pub(super) fn correlate_rows<I: Isa>(
+fn correlate_rows<I: Isa>(
     correlation: &Correlation,
     lanes: u32,
     values: &[f32],
@@ -71,9 +75,14 @@ pub(super) fn correlate_rows<I: Isa>(
         let mask = correlation.mask.as_ref().expect("the correlation has a mask");
         assert!(numbers.len() >= mask.len << lanes);
     }
-    assert!(rows.end <= correlation.grid.height && rows.len() <= correlation.grid.strip);
+    assert!(rows.end <= correlation.grid.height);
     assert!(source.len() >= correlation.source_len << lanes);
-    assert!(target.len() >= correlation.target_len << lanes);
+    if matches!(finish, Finish::Pool(_)) {
+        assert!(target.len() >= TILE && correlation.blocks() == 1 && start == Start::Bias);
+    } else {
+        assert!(rows.len() <= correlation.grid.strip);
+        assert!(target.len() >= correlation.target_len << lanes);
+    }
     let row = correlation.grid.width << lanes;
     let call = Call { correlation, lanes, values, source, start, finish, first: rows.start };
     if row >= I::Wide::WIDTH {
@@ -106,7 +115,7 @@ impl<'a> Call<'a> {
     /// All targets, a piece of a strip of rows after the other: what a piece reads stays in
     /// the nearest cache.
     #[inline(always)]
-    pub(super) fn strips<I: Isa, V: Vector>(self, all: Range<usize>, target: &mut [f32]) {
+    fn strips<I: Isa, V: Vector>(self, all: Range<usize>, target: &mut [f32]) {
         let width = self.correlation.grid.width;
         let count = (width << self.lanes) / V::WIDTH;
         let pieces = count.div_ceil(COLUMNS).max(1);

@@ -72,7 +72,7 @@ multiversion! {
 }
 
 #[inline(always)]
-fn relu_in_place_body(y: &mut [f32]) {
+pub(super) fn relu_in_place_body(y: &mut [f32]) {
     for y in y {
         *y = rectified(*y);
     }
@@ -110,9 +110,15 @@ multiversion! {
 #[inline(always)]
 fn relu_gradient_in_place_body(lanes: u32, y: Source, dy: Target) {
     for (at, to) in rows(y.value, dy.value, lanes) {
-        for (dy, &y) in dy.numbers[to].iter_mut().zip(&y.numbers[at]) {
-            *dy = if y > 0.0 { *dy } else { 0.0 };
-        }
+        keep_where_positive(&y.numbers[at], &mut dy.numbers[to]);
+    }
+}
+
+/// dy = dy where y > 0, else 0.
+#[inline(always)]
+pub(super) fn keep_where_positive(y: &[f32], dy: &mut [f32]) {
+    for (dy, &y) in dy.iter_mut().zip(y) {
+        *dy = if y > 0.0 { *dy } else { 0.0 };
     }
 }
 
@@ -130,7 +136,7 @@ multiversion! {
 }
 
 #[inline(always)]
-pub(super) fn relu_max_pool_body(
+fn relu_max_pool_body(
     window: Window,
     lanes: u32,
     x: Source,
@@ -172,7 +178,7 @@ pub(super) fn relu_max_pool_body(
 /// A row of windows of two by two, in steps of a whole window: the loop that the compiler
 /// does best.
 #[inline(always)]
-fn pool_pairs<const IMAGES: usize>(
+pub(super) fn pool_pairs<const IMAGES: usize>(
     upper: &[[f32; IMAGES]],
     lower: &[[f32; IMAGES]],
     y: &mut [[f32; IMAGES]],

@@ -6,10 +6,13 @@
 // Constant indices are names of registers.
 #![allow(clippy::needless_range_loop)]
 
-use super::correlation::{Call, Finish, Pooled, Reads, Start};
+use super::correlation::{Call, Finish, Reads, Start};
+use super::layers::{each, keep_where_positive, pool_pairs, relu_in_place_body};
 use super::taps::{NONE, SHARERS, Tap};
 use super::vector::{Isa, Vector};
+use super::{LANES, multiversion};
 use crate::shape::Shape;
+use std::ops::Range;
 
 /// How many rows of `columns` vectors `sums` registers hold: a power of two.
 #[inline(always)]
@@ -176,7 +179,7 @@ impl Tile<'_> {
                         }
                     }
                 }
-                self.end::<V, SHARERS, ROWS, COLUMNS>(group, sums, target);
+                self.end::<V, SHARERS, ROWS, COLUMNS>(group, &sums, target);
             }
         }
     }
@@ -214,7 +217,7 @@ impl Tile<'_> {
                         shift => unreachable!("a column shift of {shift}"),
                     }
                 }
-                self.end::<V, SHARERS, ROWS, COLUMNS>(group, sums, target);
+                self.end::<V, SHARERS, ROWS, COLUMNS>(group, &sums, target);
             }
         }
     }
@@ -322,7 +325,7 @@ impl Tile<'_> {
         }
     }
 
-    /// What is done to the sums at last, and where they go.
+    /// Where the sums go, and what becomes of them there.
     ///
     /// # Safety
     /// As for `sum`.
@@ -330,107 +333,96 @@ impl Tile<'_> {
     unsafe fn end<V: Vector, const SHARERS: usize, const ROWS: usize, const COLUMNS: usize>(
         &self,
         group: usize,
-        mut sums: [[[V; COLUMNS]; ROWS]; SHARERS],
+        sums: &[[[V; COLUMNS]; ROWS]; SHARERS],
         target: &mut [f32],
     ) {
         let Call { correlation, lanes, .. } = self.reads.call;
-        match self.reads.finish {
-            Finish::Keep => {}
-            Finish::Rectify => {
-                for sharer in 0..SHARERS {
-                    for row in 0..ROWS {
-                        for column in 0..COLUMNS {
-                            sums[sharer][row][column] = sums[sharer][row][column].rectified();
-                        }
-                    }
-                }
-            }
-            // SAFETY: as the caller promises, here and below.
-            Finish::Mask(numbers) => unsafe { self.mask(group, numbers, &mut sums) },
-            // Whoever shares is pooled elsewhere.
-            Finish::Pool(pooled) if SHARERS == 1 => {
-                return unsafe { self.pool(group, pooled, &sums[0]) };
-            }
-            Finish::Pool(_) => unreachable!("sharers are not pooled in tiles"),
-        }
-        let target_row = correlation.grid.target_row << lanes;
-        for sharer in 0..SHARERS {
-            unsafe {
-                let target = target.as_mut_ptr().add(self.place(group, sharer));
-                for row in 0..ROWS {
-                    for column in 0..COLUMNS {
-                        let place = row * target_row + column * V::WIDTH;
-                        sums[sharer][row][column].store(target.add(place));
-                    }
-                }
-            }
-        }
-    }
-
-    /// Sums become zero where the mask's numbers are not positive.
-    ///
-    /// # Safety
-    /// As for `sum`; the numbers are those of the correlation's mask.
-    #[inline(always)]
-    unsafe fn mask<V: Vector, const SHARERS: usize, const ROWS: usize, const COLUMNS: usize>(
-        &self,
-        group: usize,
-        numbers: &[f32],
-        sums: &mut [[[V; COLUMNS]; ROWS]; SHARERS],
-    ) {
-        let Call { correlation, lanes, .. } = self.reads.call;
-        let Some(mask) = &correlation.mask else { return };
-        let first = self.reads.target(group) + self.sharer;
-        for sharer in 0..SHARERS {
+        let pooled = matches!(self.reads.finish, Finish::Pool(_));
+        // What is pooled is laid down for a moment only.
+        let target_row = match pooled {
+            true => COLUMNS * V::WIDTH,
+            false => correlation.grid.target_row << lanes,
+        };
+        for (sharer, sums) in sums.iter().enumerate() {
             // SAFETY: as the caller promises.
             unsafe {
-                let place = *mask.places.get_unchecked(first + sharer) as usize;
-                let place = (place + self.row * mask.row) << lanes;
-                let numbers = numbers.as_ptr().add(place + self.from);
-                for row in 0..ROWS {
-                    for column in 0..COLUMNS {
-                        let at = ((row * mask.row) << lanes) + column * V::WIDTH;
-                        let sum = &mut sums[sharer][row][column];
-                        *sum = sum.where_positive(V::load(numbers.add(at)));
+                let start = if pooled { 0 } else { self.place(group, sharer) };
+                let target = target.as_mut_ptr().add(start);
+                for (row, sums) in sums.iter().enumerate() {
+                    for (column, sum) in sums.iter().enumerate() {
+                        sum.store(target.add(row * target_row + column * V::WIDTH));
                     }
                 }
             }
         }
+        if !matches!(self.reads.finish, Finish::Keep) {
+            let first = self.reads.target(group) + self.sharer;
+            finish_tile(self, first..first + SHARERS, (ROWS, COLUMNS * V::WIDTH), target);
+        }
     }
+}
 
-    /// Pools the sums of one target, a window of two by two after the other.
-    ///
-    /// # Safety
-    /// As for `sum`; the tile has whole windows, and there is room for what becomes of them.
-    #[inline(always)]
-    unsafe fn pool<V: Vector, const ROWS: usize, const COLUMNS: usize>(
-        &self,
-        group: usize,
-        pooled: &Pooled,
-        sums: &[[V; COLUMNS]; ROWS],
-    ) {
-        let lanes = self.reads.call.lanes;
-        let channel = self.reads.target(group);
-        let Shape { height, width, .. } = pooled.value.shape;
-        // SAFETY: as the caller promises.
-        unsafe {
-            let mut wild = V::load(pooled.wild);
-            for row in 0..ROWS / 2 {
-                let at = (self.row / 2 + row, (self.from >> lanes) / 2);
-                let code = (channel * height + at.0) * width + at.1;
-                let place = pooled.value.row(channel, at.0) + at.1;
-                for column in 0..COLUMNS / 2 {
-                    let (row, left) = (2 * row, 2 * column);
-                    let upper = [sums[row][left], sums[row][left + 1]];
-                    let lower = [sums[row + 1][left], sums[row + 1][left + 1]];
-                    let (y, codes, seen) = V::pooled(upper, lower);
-                    wild = wild.add_product(seen, V::splat(1.0));
-                    y.store(pooled.numbers.add((place + column) << lanes));
-                    let to = pooled.codes.add((code + column) << lanes);
-                    codes.as_ptr().copy_to_nonoverlapping(to, V::WIDTH);
+multiversion! {
+    /// Finishes the sums of `targets` that a tile of `size` (rows, and numbers of each) has just
+    /// written. A function of its own, for tiles of all sizes: what it reads is still at hand.
+    finish_tile(tile: &Tile, targets: Range<usize>, size: (usize, usize), numbers: &mut [f32])
+        = finish_tile_body
+}
+
+#[inline(always)]
+fn finish_tile_body(
+    tile: &Tile,
+    targets: Range<usize>,
+    (rows, length): (usize, usize),
+    numbers: &mut [f32],
+) {
+    let Call { correlation, lanes, first, .. } = tile.reads.call;
+    let row_of = |target: usize, row: usize| {
+        let row = (tile.row + row - first) * correlation.grid.target_row;
+        ((correlation.targets[target] as usize + row) << lanes) + tile.from
+    };
+    match tile.reads.finish {
+        Finish::Keep => {}
+        Finish::Rectify => {
+            for target in targets {
+                for row in 0..rows {
+                    relu_in_place_body(&mut numbers[row_of(target, row)..][..length]);
                 }
             }
-            wild.store(pooled.wild);
+        }
+        Finish::Mask(deciding) => {
+            let Some(mask) = &correlation.mask else { return };
+            for target in targets {
+                for row in 0..rows {
+                    let place = mask.places[target] as usize + (tile.row + row) * mask.row;
+                    let deciding = &deciding[(place << lanes) + tile.from..][..length];
+                    keep_where_positive(deciding, &mut numbers[row_of(target, row)..][..length]);
+                }
+            }
+        }
+        Finish::Pool(pooled) => {
+            let windows = length / LANES / 2;
+            let Shape { height, width, .. } = pooled.value.shape;
+            let column = (tile.from >> lanes) / 2;
+            let sums = numbers.as_chunks::<LANES>().0;
+            for (target, row) in each(targets, &(0..rows / 2)) {
+                let at = tile.row / 2 + row;
+                let code = (target * height + at) * width + column;
+                let place = pooled.value.row(target, at) + column;
+                let (upper, lower) = sums[4 * row * windows..].split_at(2 * windows);
+                // SAFETY: there is room for the windows of all targets, and nobody else is at it.
+                unsafe {
+                    let y = pooled.numbers.add(place * LANES).cast();
+                    let codes = pooled.codes.add(code * LANES).cast();
+                    pool_pairs(
+                        upper,
+                        &lower[..2 * windows],
+                        std::slice::from_raw_parts_mut(y, windows),
+                        std::slice::from_raw_parts_mut(codes, windows),
+                        &mut *pooled.wild,
+                    );
+                }
+            }
         }
     }
 }

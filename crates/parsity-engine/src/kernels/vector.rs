@@ -5,7 +5,6 @@
 
 #![allow(unsafe_code)]
 
-use super::layers::NOBODY;
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -26,16 +25,6 @@ pub(crate) trait Vector: Copy {
 
     /// `self + x · y`, rounded once.
     fn add_product(self, x: Self, y: Self) -> Self;
-
-    /// The higher of it and zero; keeps a NaN.
-    fn rectified(self) -> Self;
-
-    /// It where `y` is positive, else zero.
-    fn where_positive(self, y: Self) -> Self;
-
-    /// The highest of a window of two by two, rectified; which of the four it is (the first), or
-    /// `NOBODY` if none is positive; and zero, or NaN where one of them is not finite.
-    fn pooled(upper: [Self; 2], lower: [Self; 2]) -> (Self, [u8; 16], Self);
 }
 
 impl<const W: usize> Vector for [f32; W] {
@@ -62,41 +51,12 @@ impl<const W: usize> Vector for [f32; W] {
     fn add_product(self, x: Self, y: Self) -> Self {
         std::array::from_fn(|lane| x[lane].mul_add(y[lane], self[lane]))
     }
-
-    #[inline(always)]
-    fn rectified(self) -> Self {
-        self.map(|number| if number < 0.0 { 0.0 } else { number })
-    }
-
-    #[inline(always)]
-    fn where_positive(self, y: Self) -> Self {
-        std::array::from_fn(|lane| if y[lane] > 0.0 { self[lane] } else { 0.0 })
-    }
-
-    #[inline(always)]
-    fn pooled(upper: [Self; 2], lower: [Self; 2]) -> (Self, [u8; 16], Self) {
-        let mut highest = upper[0];
-        let (mut codes, mut wild) = ([0; 16], [0.0; W]);
-        for (code, x) in [upper[0], upper[1], lower[0], lower[1]].iter().enumerate() {
-            for lane in 0..W {
-                if x[lane] > highest[lane] {
-                    (highest[lane], codes[lane]) = (x[lane], code as u8);
-                }
-                wild[lane] = x[lane].mul_add(0.0, wild[lane]);
-            }
-        }
-        for lane in 0..W {
-            codes[lane] = if highest[lane] > 0.0 { codes[lane] } else { NOBODY };
-        }
-        (highest.rectified(), codes, wild)
-    }
 }
 
 /// Implements `Vector` for a type of the machine.
 #[cfg(target_arch = "x86_64")]
 macro_rules! machine_vector {
-    ($type:ty, $width:literal, $splat:ident, $load:ident, $store:ident, $fma:ident, $max:ident,
-        |$x:ident, $y:ident| $where_positive:expr, |$upper:ident, $lower:ident| $pooled:expr) => {
+    ($type:ty, $width:literal, $splat:ident, $load:ident, $store:ident, $fma:ident) => {
         impl Vector for $type {
             const WIDTH: usize = $width;
 
@@ -123,77 +83,14 @@ macro_rules! machine_vector {
                 // SAFETY: as in `splat`.
                 unsafe { $fma(x, y, self) }
             }
-
-            #[inline(always)]
-            fn rectified(self) -> Self {
-                // SAFETY: as in `splat`. If either is NaN, it is the second.
-                unsafe { $max($splat(0.0), self) }
-            }
-
-            #[inline(always)]
-            fn where_positive(self, y: Self) -> Self {
-                let ($x, $y) = (self, y);
-                // SAFETY: as in `splat`.
-                unsafe { $where_positive }
-            }
-
-            #[inline(always)]
-            fn pooled($upper: [Self; 2], $lower: [Self; 2]) -> (Self, [u8; 16], Self) {
-                // SAFETY: as in `splat`.
-                unsafe { $pooled }
-            }
         }
     };
 }
 
 #[cfg(target_arch = "x86_64")]
-machine_vector!(
-    __m512,
-    16,
-    _mm512_set1_ps,
-    _mm512_loadu_ps,
-    _mm512_storeu_ps,
-    _mm512_fmadd_ps,
-    _mm512_max_ps,
-    |x, y| _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(y, _mm512_setzero_ps()), x),
-    |upper, lower| {
-        let zero = _mm512_setzero_ps();
-        let mut highest = upper[0];
-        let mut codes = _mm_setzero_si128();
-        let mut wild = _mm512_mul_ps(upper[0], zero);
-        for (code, x) in [(1, upper[1]), (2, lower[0]), (3, lower[1])] {
-            let higher = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(x, highest);
-            highest = _mm512_mask_mov_ps(highest, higher, x);
-            codes = _mm_mask_mov_epi8(codes, higher, _mm_set1_epi8(code));
-            wild = _mm512_fmadd_ps(x, zero, wild);
-        }
-        let somebody = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(highest, zero);
-        codes = _mm_mask_mov_epi8(_mm_set1_epi8(NOBODY as i8), somebody, codes);
-        let mut bytes = [0; 16];
-        _mm_storeu_si128(bytes.as_mut_ptr().cast(), codes);
-        (_mm512_max_ps(zero, highest), bytes, wild)
-    }
-);
+machine_vector!(__m512, 16, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps);
 #[cfg(target_arch = "x86_64")]
-machine_vector!(
-    __m256,
-    8,
-    _mm256_set1_ps,
-    _mm256_loadu_ps,
-    _mm256_storeu_ps,
-    _mm256_fmadd_ps,
-    _mm256_max_ps,
-    |x, y| _mm256_and_ps(x, _mm256_cmp_ps::<_CMP_GT_OQ>(y, _mm256_setzero_ps())),
-    |upper, lower| {
-        // Eight numbers and an array of eight are the same bits.
-        type Rows = [[f32; 8]; 2];
-        let (y, codes, wild) = Vector::pooled(
-            std::mem::transmute::<[__m256; 2], Rows>(upper),
-            std::mem::transmute::<[__m256; 2], Rows>(lower),
-        );
-        (_mm256_loadu_ps(y.as_ptr()), codes, _mm256_loadu_ps(wild.as_ptr()))
-    }
-);
+machine_vector!(__m256, 8, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps);
 
 /// What a kernel needs to know of an instruction set.
 pub(crate) trait Isa {

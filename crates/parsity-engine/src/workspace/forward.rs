@@ -1,0 +1,115 @@
+//! A block forward through the network: from images to scores.
+
+use super::{CODES, Pass, Reach, VALUES, Workspace};
+use crate::kernels::LANES;
+use crate::kernels::correlation::{Finish, Start, correlate};
+use crate::kernels::layers::{self, Source, Target};
+use crate::kernels::pooling::{self, correlate_and_pool};
+use crate::layout::{pooled_at_once, rectified_at_once};
+use crate::network::{Op, Window};
+use std::mem::take;
+use std::sync::Arc;
+
+impl Workspace {
+    pub(crate) fn forward(&mut self, values: &[f32], watch: &mut impl FnMut(usize, Pass)) {
+        self.forward_to(self.convs.len(), values, watch);
+        self.gather(VALUES, self.program.network().scores);
+    }
+
+    /// The operations before `end`.
+    pub(super) fn forward_to(
+        &mut self,
+        end: usize,
+        values: &[f32],
+        watch: &mut impl FnMut(usize, Pass),
+    ) {
+        let network = Arc::clone(self.program.network());
+        let lanes = self.lanes;
+        for (index, op) in network.ops[..end].iter().enumerate() {
+            let (input, output) = (op.input(), op.output());
+            let reach = Reach::of(&network, op);
+            if reach != Reach::Own {
+                self.gather(VALUES, input);
+            }
+            if reach == Reach::Other && op.adds() {
+                self.gather(VALUES, output);
+            }
+            self.whole[VALUES][output] = reach == Reach::Other || self.seat.is_alone();
+            if let Some(window) = pooled_at_once(&network, index) {
+                self.forward_pooled(index, window, values);
+                watch(index, Pass::Forward);
+                continue;
+            }
+            if index > 0 && pooled_at_once(&network, index - 1).is_some() {
+                continue;
+            }
+            let (x, from) = self.cut(&self.layout.values[input], reach != Reach::Own);
+            let (y, to) = self.cut(&self.layout.values[output], reach == Reach::Other);
+            let mut numbers = take(&mut self.values[output]);
+            let target = &mut numbers[to];
+            if input == output {
+                if !(index > 0 && rectified_at_once(&network, index - 1)) {
+                    layers::relu_in_place(target);
+                }
+                self.values[output] = numbers;
+                watch(index, Pass::Forward);
+                continue;
+            }
+            let x = Source { value: &x, numbers: &self.values[input][from] };
+            let y = Target { value: &y, numbers: target };
+            match *op {
+                Op::Conv { .. } => {
+                    let conv = self.convs[index].as_ref().expect("a convolution was lowered");
+                    let values = conv.filled.as_ref().map_or(values, |filled| &filled.values);
+                    let rows = 0..conv.forward.grid.height;
+                    let (x, y) = (x.numbers, y.numbers);
+                    // Whoever asks for what is not rectified yet stops before that.
+                    let at_once = index + 1 < end && rectified_at_once(&network, index);
+                    let finish = if at_once { Finish::Rectify } else { Finish::Keep };
+                    let ends = (Start::Bias, finish);
+                    correlate(&conv.forward, lanes, values, x, y, ends, rows);
+                }
+                Op::Relu { .. } => layers::relu(lanes, x, y),
+                Op::ReluMaxPool { window, .. } => {
+                    let first = self.first_code(output);
+                    let codes = &mut self.codes[output][first..];
+                    let (wild, rows) = (&mut self.wild[output], 0..y.value.shape.height);
+                    *wild = [0.0; LANES];
+                    layers::relu_max_pool(window, lanes, x, y, codes, wild, rows);
+                }
+                Op::MaxPool { window, .. } => layers::max_pool(window, lanes, x, y),
+                Op::AveragePool { window, .. } => layers::average_pool(window, lanes, x, y),
+                Op::Split { split, .. } => layers::split(split, lanes, x, y),
+                Op::Add { .. } => layers::add_channels(lanes, x, y, false),
+            }
+            self.values[output] = numbers;
+            watch(index, Pass::Forward);
+        }
+    }
+
+    /// A convolution and the pool behind it.
+    fn forward_pooled(&mut self, index: usize, window: Window, values: &[f32]) {
+        let network = Arc::clone(self.program.network());
+        let lanes = self.lanes;
+        let (input, between) = (network.ops[index].input(), network.ops[index].output());
+        let output = network.ops[index + 1].output();
+        let (x, at) = self.cut(&self.layout.values[between], false);
+        let (y, to) = self.cut(&self.layout.values[output], false);
+        let first = self.first_code(output);
+        let conv = self.convs[index].as_ref().expect("a convolution was lowered");
+        let values = conv.filled.as_ref().map_or(values, |filled| &filled.values);
+        let mut strip = take(&mut self.values[between]);
+        let mut numbers = take(&mut self.values[output]);
+        let pool = pooling::Pool {
+            window,
+            strip: Target { value: &x, numbers: &mut strip[at] },
+            y: Target { value: &y, numbers: &mut numbers[to] },
+            codes: &mut self.codes[output][first..],
+            wild: &mut self.wild[output],
+        };
+        correlate_and_pool(&conv.forward, lanes, values, &self.values[input], pool);
+        (self.values[between], self.values[output]) = (strip, numbers);
+        self.whole[VALUES][output] = self.seat.is_alone();
+        self.whole[CODES][output] = self.seat.is_alone();
+    }
+}
