@@ -28,8 +28,9 @@ pub(crate) fn lanes(batch: usize) -> u32 {
 }
 
 /// Bytes that a thread needs for one block of `network` in a batch of `batch`: activations,
-/// their gradients and the codes of pooling windows. Its lists of taps come on top: at most
-/// 16 bytes per survivor.
+/// their gradients, the codes of pooling windows, unrolled images and lists of winners. Its
+/// lists come on top, at most 16 bytes per survivor, and two copies of each layer that is
+/// computed with zeros for what was pruned.
 pub fn block_bytes(network: &Network, batch: usize) -> usize {
     let numbers = |values: &[Value]| -> usize {
         values.iter().map(|value| (value.len() << lanes(batch)).next_multiple_of(16)).sum()

@@ -126,11 +126,11 @@ fn on_a_network_only_those_who_know_the_token_are_served() {
         for path in ["/", "/api", "/api/studies", "/api/events", "/assets/main.js", "/none"] {
             assert_eq!(get(address, path).status, 401, "{path}");
         }
-        let wrong = format!("{}0", &token[..63]);
+        let other = if token.ends_with('0') { '1' } else { '0' };
+        let wrong = format!("{}{other}", &token[..63]);
         for header in ["Bearer ", &format!("Bearer {wrong}"), &format!("Basic {token}"), "Bearer"] {
             let reply = get_with(address, "/api", &format!("Authorization: {header}\r\n"));
-            let right = token.ends_with('0') && header.ends_with(&wrong);
-            assert_eq!(reply.status, if right { 200 } else { 401 }, "{header}");
+            assert_eq!(reply.status, 401, "{header}");
         }
         let bearer = format!("Authorization: Bearer {token}\r\n");
         assert_eq!(get_with(address, "/api/studies", &bearer).status, 200);

@@ -28,14 +28,14 @@ const ROWS: usize = 4;
 
 /// One position that is visited: where its patch stands (or its filter), and its gradient.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Winner {
+struct Winner {
     offset: u32,
     gradient: f32,
 }
 
 impl Winner {
     /// Holds the place of one that is yet to be found.
-    pub(crate) const NONE: Winner = Winner { offset: 0, gradient: 0.0 };
+    const NONE: Winner = Winner { offset: 0, gradient: 0.0 };
 }
 
 /// The images of a block, unrolled; all in numbers.
