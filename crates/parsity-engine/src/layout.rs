@@ -58,11 +58,14 @@ pub(crate) fn may_visit_winners(network: &Network, index: usize) -> Option<Windo
     pooled_at_once(network, index).filter(|_| wide && flows && !shape.flat)
 }
 
-/// Whether operation `index` is a convolution whose output is rectified at once, in place.
-pub(crate) fn rectified_at_once(network: &Network, index: usize) -> bool {
+/// Blocks of at least `1 << WIDE` images have tiles that are worth a ReLU of their own.
+const WIDE: u32 = 3;
+
+/// Whether operation `index` is a convolution whose output is rectified tile by tile, in place.
+pub(crate) fn rectified_at_once(network: &Network, index: usize, lanes: u32) -> bool {
     match (network.ops[index], network.ops.get(index + 1)) {
         (Op::Conv { output, .. }, Some(&Op::Relu { input, output: to })) => {
-            input == output && to == output
+            input == output && to == output && lanes >= WIDE
         }
         _ => false,
     }
@@ -70,11 +73,11 @@ pub(crate) fn rectified_at_once(network: &Network, index: usize) -> bool {
 
 /// Whether operation `index` is a convolution that alone reads what was rectified in place just
 /// before: the gradient by its input is then masked as it is written.
-pub(crate) fn has_rectified_input(network: &Network, index: usize) -> bool {
+pub(crate) fn has_rectified_input(network: &Network, index: usize, lanes: u32) -> bool {
     let Some(before) = index.checked_sub(1) else { return false };
     match (network.ops[before], network.ops[index]) {
         (Op::Relu { input: from, output: to }, Op::Conv { input, .. }) => {
-            from == to && to == input && network.flows[index] == Flow::Set
+            from == to && to == input && network.flows[index] == Flow::Set && lanes >= WIDE
         }
         _ => false,
     }

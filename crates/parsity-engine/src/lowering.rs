@@ -162,7 +162,7 @@ pub(crate) fn lower(
     let (network, pattern) = (program.network(), program.pattern());
     let lower = |index: usize| match network.ops[index] {
         Op::Conv { input, output, shape } => {
-            let rectified = has_rectified_input(network, index);
+            let rectified = has_rectified_input(network, index, lanes);
             let lowering = Lowering {
                 rectified,
                 ..Lowering::new(network, pattern, layout, lanes, input, output, shape)

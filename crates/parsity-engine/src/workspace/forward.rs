@@ -48,7 +48,7 @@ impl Workspace {
             let mut numbers = take(&mut self.values[output]);
             let target = &mut numbers[to];
             if input == output {
-                if !(index > 0 && rectified_at_once(&network, index - 1)) {
+                if !(index > 0 && rectified_at_once(&network, index - 1, lanes)) {
                     layers::relu_in_place(target);
                 }
                 self.values[output] = numbers;
@@ -64,7 +64,7 @@ impl Workspace {
                     let rows = 0..conv.forward.grid.height;
                     let (x, y) = (x.numbers, y.numbers);
                     // Whoever asks for what is not rectified yet stops before that.
-                    let at_once = index + 1 < end && rectified_at_once(&network, index);
+                    let at_once = index + 1 < end && rectified_at_once(&network, index, lanes);
                     let finish = if at_once { Finish::Rectify } else { Finish::Keep };
                     let ends = (Start::Bias, finish);
                     correlate(&conv.forward, lanes, values, x, y, ends, rows);
