@@ -118,16 +118,18 @@ async function main() {
   assert.ok(await page.evaluate(() => window.sameDocument), "the page was reloaded");
   log(`cells: ${results1} → ${await results()}, marks: ${marks1} → ${await marks()}`);
 
-  // A trial that runs right now.
+  // A trial that runs right now. The run is held, so that this and what follows is looked at in peace.
   const isLive = () => Number(document.querySelector("#cell .chart").dataset.running) > 0;
+  const running = page.locator(".heat button.running").first();
   for (let tries = 0; ; tries++) {
-    // It may end in this very moment; then it is the next one's turn.
-    await page.locator(".heat button.running").first().click();
-    if (await page.waitForFunction(isLive, null, { timeout: 3000 }).then(() => true, () => false)) break;
+    await running.waitFor();
+    run.kill("SIGSTOP");
+    const seen = running.click({ timeout: 3000 }).then(() => page.waitForFunction(isLive, null, { timeout: 3000 }));
+    if (await seen.then(() => true, () => false)) break;
+    // It has ended in this very moment; then it is the next one's turn.
     assert.ok(tries < 20, "no trial was shown while it ran");
+    run.kill("SIGCONT");
   }
-  // What follows is looked at in peace.
-  run.kill("SIGSTOP");
   log("the curves of a running trial are shown");
   await picture("running");
   await fits("the running study");
