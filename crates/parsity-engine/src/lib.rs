@@ -11,6 +11,7 @@
 
 mod batches;
 pub mod comm;
+mod conv;
 mod examples;
 mod grains;
 mod initialization;

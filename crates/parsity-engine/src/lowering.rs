@@ -3,10 +3,10 @@
 //! The symbolic half of the work, done when a thread first meets a program; the numeric
 //! half (`kernels`) only follows the lists that are made here.
 
+use crate::conv::{AtWinners, Conv, Filled, Gradients, Moves};
 use crate::kernels::LANES;
 use crate::kernels::products::Places;
 use crate::kernels::taps::{Correlation, Grid, Group, Mask, NONE, SHARERS, Tap};
-use crate::kernels::winners::Frame;
 use crate::layout::{Layout, has_rectified_input, may_visit_winners};
 use crate::network::{ConvShape, Flow, Network, Op, Value};
 use crate::numbers::Numbers;
@@ -42,112 +42,6 @@ fn winning(lanes: u32) -> f64 {
         3 => 0.15,
         2 => 0.11,
         _ => 0.05,
-    }
-}
-
-/// A convolution, ready to run.
-#[derive(Debug)]
-pub(crate) struct Conv {
-    pub(crate) forward: Correlation,
-    pub(crate) gradients: Gradients,
-    /// If it is computed with zeros for missing weights, its values are its own.
-    pub(crate) filled: Option<Filled>,
-}
-
-/// How the gradients of a convolution are computed.
-#[derive(Debug)]
-pub(crate) enum Gradients {
-    /// At all positions.
-    Everywhere {
-        /// Where the gradient of its output stands.
-        places: Places,
-        /// The gradient by its input, if that is asked for.
-        input: Option<Correlation>,
-    },
-    /// At the winners of the windows by which its output is pooled.
-    AtWinners(AtWinners),
-}
-
-/// Filters as they are laid out to meet unrolled images, with zeros for what was pruned.
-#[derive(Debug)]
-pub(crate) struct AtWinners {
-    /// What the filters see, and the part of it whose gradient is computed here.
-    pub(crate) seen: Frame,
-    pub(crate) part: Frame,
-    pub(crate) weights: Numbers,
-    pub(crate) gradient: Numbers,
-    /// The gradients of biases.
-    pub(crate) sums: Vec<f32>,
-    weight_moves: Moves,
-    gradient_moves: Moves,
-    sum_moves: Moves,
-}
-
-/// Values of a layer with zeros for what was pruned, and their gradient.
-#[derive(Debug)]
-pub(crate) struct Filled {
-    pub(crate) values: Vec<f32>,
-    pub(crate) gradient: Vec<f32>,
-    weight_moves: Moves,
-    bias_moves: Moves,
-}
-
-/// Where neighbouring survivors stand in a layer's own numbers.
-#[derive(Debug)]
-struct Moves {
-    /// The first of them.
-    first: usize,
-    places: Vec<u32>,
-}
-
-impl Moves {
-    /// Takes over the survivors' numbers.
-    fn take_over(&self, survivors: &[f32], own: &mut [f32]) {
-        for (&place, &number) in self.places.iter().zip(&survivors[self.first..]) {
-            own[place as usize] = number;
-        }
-    }
-
-    /// Adds its own numbers to the survivors'.
-    fn hand_over(&self, own: &[f32], survivors: &mut [f32]) {
-        for (&place, number) in self.places.iter().zip(&mut survivors[self.first..]) {
-            *number += own[place as usize];
-        }
-    }
-}
-
-impl Conv {
-    /// Takes over the survivors' values, where it keeps its own for what is computed forward.
-    pub(crate) fn fill(&mut self, survivors: &[f32]) {
-        if let Some(Filled { values, weight_moves, bias_moves, .. }) = &mut self.filled {
-            weight_moves.take_over(survivors, values);
-            bias_moves.take_over(survivors, values);
-        }
-    }
-
-    /// The same for gradients.
-    pub(crate) fn fill_for_gradients(&mut self, survivors: &[f32]) {
-        if let Gradients::AtWinners(AtWinners { weights, weight_moves, .. }) = &mut self.gradients {
-            weight_moves.take_over(survivors, weights);
-        }
-    }
-
-    /// Adds the survivors' gradient to `gradient`, where it keeps its own, which begins anew.
-    pub(crate) fn hand_over(&mut self, gradient: &mut [f32]) {
-        match (&mut self.gradients, &mut self.filled) {
-            (Gradients::AtWinners(own), _) => {
-                own.gradient_moves.hand_over(&own.gradient, gradient);
-                own.sum_moves.hand_over(&own.sums, gradient);
-                own.gradient.fill(0.0);
-                own.sums.fill(0.0);
-            }
-            (_, Some(own)) => {
-                own.weight_moves.hand_over(&own.gradient, gradient);
-                own.bias_moves.hand_over(&own.gradient, gradient);
-                own.gradient.fill(0.0);
-            }
-            _ => {}
-        }
     }
 }
 

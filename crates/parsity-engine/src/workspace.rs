@@ -8,11 +8,12 @@
 mod backward;
 mod forward;
 
+use crate::conv::Conv;
 use crate::examples::Material;
 use crate::kernels::winners::Lists;
 use crate::kernels::{LANES, layers, loss};
 use crate::layout::{Layout, may_visit_winners};
-use crate::lowering::{Conv, lower};
+use crate::lowering::lower;
 use crate::network::{Network, Op, Value};
 use crate::numbers::Numbers;
 use crate::program::Program;

@@ -2,12 +2,12 @@
 //! the weights.
 
 use super::{GRADIENTS, Pass, Reach, Scratch, Workspace};
+use crate::conv::Gradients;
 use crate::kernels::correlation::{Finish, Start, correlate};
 use crate::kernels::layers::{self, Source, Target};
 use crate::kernels::products;
 use crate::kernels::winners::{self, Pool};
 use crate::layout::pooled_at_once;
-use crate::lowering::Gradients;
 use crate::network::{Flow, Op, Window};
 use std::mem::take;
 use std::ops::Range;
