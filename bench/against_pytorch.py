@@ -22,6 +22,12 @@ ALLOCATOR = (
     "glibc.malloc.trim_threshold=17179869184:"
     "glibc.malloc.top_pad=268435456"
 )
+# What holds PyTorch, and the libraries that it calls, to AVX2.
+AVX2 = {
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+    "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+}
 THREADS = 2  # In comparisons with PyTorch.
 SIZES = {"simple-cnn": 62_346, "resnet-8": 75_050}  # Parameters.
 EVALUATED = 1000  # Images at once in PyTorch's evaluation, which is where it is fastest.
@@ -102,9 +108,9 @@ BATCH_SIZES, QUICK_BATCH_SIZES = "2,4,8,128,512", "2,8,128"
 class PyTorch:
     """The other side's process."""
 
-    def __init__(self) -> None:
+    def __init__(self, avx2: bool) -> None:
         command = [sys.executable, str(HERE / "pytorch_side.py")]
-        environment = os.environ | {"GLIBC_TUNABLES": ALLOCATOR}
+        environment = os.environ | {"GLIBC_TUNABLES": ALLOCATOR} | (AVX2 if avx2 else {})
         pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.process = subprocess.Popen(command, env=environment, **pipes)
         self.version = self.read()["version"]
@@ -124,13 +130,14 @@ class PyTorch:
 class Parsity:
     """The binary."""
 
-    def __init__(self, binary: str) -> None:
+    def __init__(self, binary: str, avx2: bool) -> None:
         self.binary = binary
+        self.limit = ["--instruction-set", "avx2"] if avx2 else []
         version = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True)
         self.version = version.stdout.split()[-1]
 
     def bench(self, *arguments: str) -> dict:
-        command = [self.binary, "bench", "--json", *arguments]
+        command = [self.binary, "bench", "--json", *self.limit, *arguments]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit(f"{done.stderr}error: `{' '.join(command)}` has failed")
@@ -224,8 +231,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--parsity", required=True, help="the binary, from a release build")
     parser.add_argument("--quick", action="store_true", help="fewer batch sizes, fewer turns")
+    parser.add_argument("--avx2", action="store_true", help="hold both sides to AVX2")
     arguments = parser.parse_args()
-    parsity, pytorch = Parsity(arguments.parsity), PyTorch()
+    parsity, pytorch = Parsity(arguments.parsity, arguments.avx2), PyTorch(arguments.avx2)
     rows = compare(parsity, pytorch, arguments.quick)
     pytorch.process.stdin.close()
     tell("Parsity alone")
@@ -235,7 +243,8 @@ def main() -> int:
     machine = own["machine"]
     print(f"{processor()}, {machine['threads']} cores, {platform.system()}.", end=" ")
     print(f"FMA peak of a core: {own['peak_gflops']:.0f} GFLOP/s", end=" ")
-    print(f"({machine['instruction_set']}).", end=" ")
+    held = ", and so is PyTorch" if arguments.avx2 else ""
+    print(f"({machine['instruction_set']}{held}).", end=" ")
     print(f"Parsity {parsity.version}, PyTorch {pytorch.version}.\n")
     print("| what | must | aim | measured | verdict | detail |\n|---|---|---|---|---|---|")
     rows += judge(own["rows"])

@@ -6,7 +6,7 @@ mod values;
 
 pub(crate) use serve::{Serve, WindowPlace};
 pub(crate) use training::{
-    Bench, Kind, OrderArgument, Prune, ReductionArgument, Setup, Smoothness, Train,
+    Bench, Instructions, Kind, OrderArgument, Prune, ReductionArgument, Setup, Smoothness, Train,
 };
 pub(crate) use values::StepTime;
 

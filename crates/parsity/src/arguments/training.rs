@@ -194,12 +194,26 @@ pub(crate) struct Bench {
         default_value = "train,evaluate,kernels,memory"
     )]
     pub(crate) kinds: Vec<Kind>,
+    /// Use nothing better than this, even if the machine has it
+    #[arg(long, value_name = "I", value_enum)]
+    pub(crate) instruction_set: Option<Instructions>,
     /// Fewer batch sizes and rounds: seconds instead of minutes
     #[arg(long)]
     pub(crate) quick: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What a kernel is compiled for.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Instructions {
+    /// Sixteen numbers at once
+    Avx512,
+    /// Eight numbers at once
+    Avx2,
+    /// What every machine has
+    Portable,
 }
 
 /// What a benchmark measures.

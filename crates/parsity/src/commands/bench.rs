@@ -1,12 +1,12 @@
 //! `parsity bench`: how fast this machine is, and how near that is to its peak.
 
 use super::{print, print_json, table};
-use crate::arguments::{Bench, Kind};
+use crate::arguments::{Bench, Instructions, Kind};
 use crate::failure::End;
 use crate::interrupt;
 use crate::words::{count, grouped, kilobytes, things};
 use indicatif::{ProgressBar, ProgressStyle};
-use parsity_engine::{LANES, Network, Pattern, peak};
+use parsity_engine::{InstructionSet, LANES, Network, Pattern, peak};
 use parsity_lab::{
     Case, KernelSpeed, Specimen, Speed, Work, find_model, lower_model, measure_peak,
     useful_flops_per_image,
@@ -40,6 +40,11 @@ pub(crate) fn bench(arguments: &Bench) -> anyhow::Result<End> {
         Ok((model.name.clone(), Arc::new(lower_model(&model)?)))
     });
     let networks: Vec<(String, Arc<Network>)> = networks.collect::<anyhow::Result<_>>()?;
+    match arguments.instruction_set {
+        Some(Instructions::Avx512) | None => {}
+        Some(Instructions::Avx2) => InstructionSet::Avx2.limit(),
+        Some(Instructions::Portable) => InstructionSet::Portable.limit(),
+    }
     let peak = measure_peak();
     let (cores, instructions) = (super::threads(None), peak::instruction_set());
     if !arguments.json {
