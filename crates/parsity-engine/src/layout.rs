@@ -6,8 +6,9 @@
 //! if only the weights need that.
 
 use crate::kernels::LANES;
+use crate::kernels::layers::TWO_BY_TWO;
 use crate::kernels::products::CHUNK;
-use crate::network::{Flow, Network, Op, Value, Window};
+use crate::network::{Flow, Network, Op, Split, Value, Window};
 
 /// Numbers of a row, times rows, that keep all registers busy.
 const STRIP: usize = 24 * LANES;
@@ -81,4 +82,34 @@ pub(crate) fn has_rectified_input(network: &Network, index: usize, lanes: u32) -
         }
         _ => false,
     }
+}
+
+/// Operations that lead into a residual block that halves the sides, from what was summed up to what
+/// the convolution reads: they are done in one go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Halving {
+    /// The value that is added first, if any.
+    pub(crate) shortcut: Option<usize>,
+    pub(crate) value: usize,
+    pub(crate) pooled: usize,
+    pub(crate) phases: usize,
+}
+
+/// The halving that ends with operation `last`.
+pub(crate) fn halving(network: &Network, last: usize) -> Option<Halving> {
+    let [.., Op::Relu { input: from, output: value }, pool, split] = network.ops[..=last] else {
+        return None;
+    };
+    let Op::AveragePool { input: to_pool, output: pooled, window } = pool else { return None };
+    let Op::Split { input: to_split, output: phases, split } = split else { return None };
+    let plain = Split { stride: 2, pad_top: 0, pad_left: 0 };
+    let alike = [from, to_pool, to_split].iter().all(|&it| it == value);
+    let fits = window == TWO_BY_TWO && window.tiles(network.values[value].shape) && split == plain;
+    let shortcut = last.checked_sub(3).and_then(|before| match network.ops[before] {
+        Op::Add { input, output } if output == value => Some(input),
+        _ => None,
+    });
+    // The gradient of the phases comes first, then that of the pool.
+    let flows = network.flows[last] == Flow::Set && network.flows[last - 1] == Flow::Add;
+    (alike && fits && flows).then_some(Halving { shortcut, value, pooled, phases })
 }

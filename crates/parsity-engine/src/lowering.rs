@@ -5,8 +5,10 @@
 
 use crate::conv::{AtWinners, Conv, Filled, Gradients, Moves};
 use crate::kernels::LANES;
+use crate::kernels::correlation::piece;
+use crate::kernels::held::worth_holding;
 use crate::kernels::products::Places;
-use crate::kernels::taps::{Correlation, Grid, Group, Mask, NONE, SHARERS, Tap};
+use crate::kernels::taps::{Correlation, Grid, Group, Mask, NONE, SHARERS, Tap, Turn};
 use crate::layout::{Layout, has_rectified_input, may_visit_winners};
 use crate::network::{ConvShape, Flow, Network, Op, Value};
 use crate::numbers::Numbers;
@@ -21,6 +23,11 @@ const NEAR: usize = 32 * 1024;
 
 /// Taps of one target that are worth a turn of loading and storing its sums.
 const WORTH: usize = 48;
+
+/// The same where no targets share what they read: a piece of rows reads little of a source, and
+/// each target has turns of its own.
+const NEAR_ALONE: usize = 60 * 1024;
+const WORTH_ALONE: usize = 16;
 
 /// Where at least this share of a layer survives, it is computed as if nothing had been
 /// pruned, with zeros for the missing weights: sharing what is read saves more than visiting
@@ -217,6 +224,7 @@ impl<'a> Lowering<'a> {
                 bias_moves: Moves { first: self.bias_places.start, places: biases },
             }
         });
+        let forward = self.forward(&filters);
         let gradients = if at_winners && self.share >= winning(self.lanes) {
             Gradients::AtWinners(self.at_winners(&filters, &channels))
         } else {
@@ -228,11 +236,12 @@ impl<'a> Lowering<'a> {
                         .collect(),
                     row: gradient.columns(),
                     len: gradient.len(),
+                    held: !self.dense && worth_holding(&forward.grid, self.lanes),
                 },
                 input: flows.then(|| self.backward(&channels)),
             }
         };
-        Conv { forward: self.forward(&filters), gradients, filled }
+        Conv { forward, gradients, filled }
     }
 
     /// The gradients by the weights of `filters` and by `channels` of the input.
@@ -303,10 +312,13 @@ impl<'a> Lowering<'a> {
             targets: shape.filters,
             kept: filters.clone(),
             lists: 1,
-            per_source: self.bytes(shape.height * input.columns()),
+            per_source: match self.dense {
+                true => self.bytes(shape.height * input.columns()),
+                false => self.bytes(self.reach(&grid, input.columns())),
+            },
             dense: self.dense,
         };
-        let (taps, starts, groups) = list.sorted(reads.collect());
+        let (taps, starts, groups, turns) = list.sorted(reads.collect());
         let correlation = Correlation {
             grid,
             source_len: input.len(),
@@ -314,6 +326,7 @@ impl<'a> Lowering<'a> {
             taps,
             starts,
             groups,
+            turns,
             row_shifts: vec![0],
             source_rows: self.height,
             column_shifts: vec![0],
@@ -364,29 +377,34 @@ impl<'a> Lowering<'a> {
                 tap: Tap { offset: offset as u32, weight: survivor.place },
             }
         });
+        let grid = Grid {
+            height,
+            width,
+            source_row: output.columns(),
+            target_row: input.columns(),
+            strip: height,
+        };
         let list = List {
             sources: shape.filters,
             targets: self.channels(),
             kept: kept.clone(),
             lists: column_shifts.len() * row_shifts.len(),
-            per_source: self.bytes(row_shifts.len() * output.columns()),
+            per_source: match dense {
+                true => self.bytes(row_shifts.len() * output.columns()),
+                false => self.bytes(self.reach(&grid, output.columns())),
+            },
             dense,
         };
-        let (taps, starts, groups) = list.sorted(reads.collect());
+        let (taps, starts, groups, turns) = list.sorted(reads.collect());
         let target = |channel: usize| (self.channel_start(input, channel) - place.start) as u32;
         let correlation = Correlation {
-            grid: Grid {
-                height,
-                width,
-                source_row: output.columns(),
-                target_row: input.columns(),
-                strip: height,
-            },
+            grid,
             source_len: output.len(),
             target_len: part.len(),
             taps,
             starts,
             groups,
+            turns,
             row_shifts,
             source_rows: output.shape.height,
             column_shifts,
@@ -423,6 +441,14 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// Positions of a source channel, whose rows have `columns`, that a piece of rows reads.
+    fn reach(&self, grid: &Grid, columns: usize) -> usize {
+        let (rows, width) = piece(grid.width << self.lanes);
+        let rows = rows.min(grid.height) + self.shape.height - 1;
+        let width = width.div_ceil(1 << self.lanes) + self.shape.width - 1;
+        rows * width.min(columns)
+    }
+
     fn bytes(&self, positions: usize) -> usize {
         (positions * size_of::<f32>()) << self.lanes
     }
@@ -454,14 +480,20 @@ struct List {
 
 impl List {
     /// Taps in the order (block of sources, group of targets, shift), where each begins,
-    /// and the groups. Sharers are represented by the first of them.
-    fn sorted(&self, mut reads: Vec<Read>) -> (Vec<Tap>, Vec<u32>, Vec<Group>) {
+    /// the groups, and which of them have a turn in each block. Sharers are represented by the
+    /// first of them.
+    fn sorted(&self, mut reads: Vec<Read>) -> (Vec<Tap>, Vec<u32>, Vec<Group>, Vec<Vec<Turn>>) {
         // Few taps are not worth many blocks: each costs a turn of loading and storing sums.
-        let near = (NEAR / self.per_source).clamp(1, self.sources);
+        let near = (self.near() / self.per_source).clamp(1, self.sources);
         let worth = reads.len() / (self.targets * WORTH);
-        let blocks = self.sources.div_ceil(near).min(worth).max(1);
+        let blocks = match self.dense {
+            true => self.sources.div_ceil(near).min(worth).max(1),
+            false => self.sources.div_ceil(near),
+        };
         let near = self.sources.div_ceil(blocks);
         let blocks = self.sources.div_ceil(near);
+        let turns = self.turns(&reads, near, blocks);
+        let block = |read: &Read| turns[read.target][read.source / near];
         let targets = self.kept.len();
         let shared = if self.dense { targets / SHARERS } else { 0 };
         let groups: Vec<Group> = (0..shared)
@@ -477,7 +509,7 @@ impl List {
         };
         let place = |read: &Read| {
             group(read.target - self.kept.start)
-                .map(|group| (read.source / near * groups.len() + group) * self.lists + read.list)
+                .map(|group| (block(read) * groups.len() + group) * self.lists + read.list)
         };
         let mut starts = vec![0u32; blocks * groups.len() * self.lists + 1];
         reads.retain(|read| self.kept.contains(&read.target) && place(read).is_some());
@@ -495,6 +527,50 @@ impl List {
             taps[*next as usize] = read.tap;
             *next += 1;
         }
-        (taps, starts, groups)
+        let turn = |block: usize, (index, group): (usize, &Group)| {
+            let turns = &turns[self.kept.start + group.first as usize];
+            let turn = Turn {
+                group: index as u32,
+                begins: turns[0] == block,
+                ends: turns[blocks - 1] == block,
+            };
+            turns.contains(&block).then_some(turn)
+        };
+        let turns_of = |block| groups.iter().enumerate().filter_map(move |it| turn(block, it));
+        let turns = (0..blocks).map(|block| turns_of(block).collect()).collect();
+        (taps, starts, groups, turns)
+    }
+
+    /// For each target and block of `near` sources: the block in whose turn it reads them. Few
+    /// reads are not worth a turn of loading and storing sums, so they wait for more.
+    fn turns(&self, reads: &[Read], near: usize, blocks: usize) -> Vec<Vec<usize>> {
+        let mut counts = vec![vec![0; blocks]; self.targets];
+        for read in reads {
+            counts[read.target][read.source / near] += 1;
+        }
+        let turns = |counts: Vec<usize>| {
+            let mut turns: Vec<usize> = (0..blocks).collect();
+            let (mut waiting, mut sum, mut before) = (0, 0, None);
+            for block in 0..blocks {
+                sum += counts[block];
+                if sum >= self.worth() || block + 1 == blocks {
+                    // What is left at the end joins the turn before.
+                    let turn = before.filter(|_| sum < self.worth()).unwrap_or(block);
+                    turns[waiting..=block].fill(turn);
+                    (waiting, sum, before) = (block + 1, 0, Some(turn));
+                }
+            }
+            turns
+        };
+        counts.into_iter().map(turns).collect()
+    }
+
+    /// Reads of one target that are worth a turn: each list of them costs something.
+    fn worth(&self) -> usize {
+        if self.dense { 1 } else { WORTH_ALONE + self.lists }
+    }
+
+    fn near(&self) -> usize {
+        if self.dense { NEAR } else { NEAR_ALONE }
     }
 }

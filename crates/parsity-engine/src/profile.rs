@@ -2,6 +2,7 @@
 
 use crate::examples::Material;
 use crate::kernels::LANES;
+use crate::layout::halving;
 use crate::network::Op;
 use crate::program::Program;
 use crate::seats::Seat;
@@ -63,6 +64,7 @@ pub fn profile(
             Op::MaxPool { .. } => "max-pool".into(),
             Op::ReluMaxPool { .. } => "relu and max-pool".into(),
             Op::AveragePool { .. } => "average-pool".into(),
+            Op::Split { .. } if halving(network, index).is_some() => "halving".into(),
             Op::Split { .. } => "split by stride".into(),
             Op::Add { .. } => "shortcut".into(),
         };

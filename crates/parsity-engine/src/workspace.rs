@@ -10,6 +10,8 @@ mod forward;
 
 use crate::conv::Conv;
 use crate::examples::Material;
+use crate::kernels::held::lanes_of;
+use crate::kernels::intake::take_in;
 use crate::kernels::winners::Lists;
 use crate::kernels::{LANES, layers, loss};
 use crate::layout::{Layout, may_visit_winners};
@@ -29,7 +31,8 @@ pub(crate) fn lanes(batch: usize) -> u32 {
 }
 
 /// Bytes that a thread needs for one block of `network` in a batch of `batch`: activations,
-/// their gradients, the codes of pooling windows, unrolled images and lists of winners. Its
+/// their gradients, the codes of pooling windows, unrolled images, lists of winners, and the lanes
+/// of a layer's taps. Its
 /// lists come on top, at most 16 bytes per survivor, and two copies of each layer that is
 /// computed with zeros for what was pruned.
 pub fn block_bytes(network: &Network, batch: usize) -> usize {
@@ -38,8 +41,8 @@ pub fn block_bytes(network: &Network, batch: usize) -> usize {
     };
     let layout = Layout::new(network, lanes(batch));
     let scratch = Scratch::new(network, lanes(batch));
-    let numbers = numbers(&layout.values) + numbers(&layout.gradients) + scratch.images.len();
-    numbers * size_of::<f32>()
+    let numbers = numbers(&layout.values) + numbers(&layout.gradients);
+    (numbers + scratch.images.len() + scratch.sums.len()) * size_of::<f32>()
         + scratch.lists.bytes()
         + (pooled(network).map(|(_, codes)| codes).sum::<usize>() << lanes(batch))
 }
@@ -50,12 +53,16 @@ struct Scratch {
     /// Unrolled images.
     images: Numbers,
     lists: Lists,
+    /// Lanes of each tap.
+    sums: Numbers,
 }
 
 impl Scratch {
     fn new(network: &Network, lanes: u32) -> Self {
         let mut numbers = 0;
         let mut lists = Lists::default();
+        let weights = network.tensors().iter().map(|tensor| tensor.range.len()).max();
+        let sums = Numbers::new(lanes_of(weights.unwrap_or(0)) * LANES);
         for (index, op) in network.ops.iter().enumerate() {
             let (Some(window), Op::Conv { input, output, shape }) =
                 (may_visit_winners(network, index), *op)
@@ -68,7 +75,7 @@ impl Scratch {
             let pooled = network.values[network.ops[index + 1].output()].shape;
             lists.reserve(1 << lanes, pooled, window.height * window.width);
         }
-        Scratch { images: Numbers::new(numbers), lists }
+        Scratch { images: Numbers::new(numbers), lists, sums }
     }
 }
 
@@ -130,6 +137,9 @@ pub(crate) struct Workspace {
     /// NaN for the images of which that pool has seen a number that is not finite; else zero.
     wild: Vec<[f32; LANES]>,
     scratch: Scratch,
+    /// Whether pools remember which number was the highest: nobody asks for it who only looks at
+    /// scores.
+    remembers: bool,
     labels: [u8; LANES],
     count: usize,
 }
@@ -159,6 +169,7 @@ impl Workspace {
             codes,
             wild: vec![[0.0; LANES]; network.values.len()],
             scratch: Scratch::new(network, lanes),
+            remembers: true,
             labels: [0; LANES],
             count: 0,
         }
@@ -228,7 +239,7 @@ impl Workspace {
         };
         match question {
             Question::IsWrong => {
-                self.forward(values, &mut unwatched);
+                self.forward_only(values);
                 let scores = self.class_scores();
                 bits(&|image| loss::is_wrong(self.lanes, scores, image, self.labels[image]))
             }
@@ -257,9 +268,16 @@ impl Workspace {
     ) -> Vec<Vec<f32>> {
         self.fill(values);
         self.load(material, indices);
-        self.forward(values, &mut unwatched);
+        self.forward_only(values);
         let scores = self.class_scores().chunks(1 << self.lanes);
         (0..self.count).map(|image| scores.clone().map(|score| score[image]).collect()).collect()
+    }
+
+    /// Forward, where nobody will go backward.
+    fn forward_only(&mut self, values: &[f32]) {
+        self.remembers = false;
+        self.forward(values, &mut unwatched);
+        self.remembers = true;
     }
 
     /// Gives the survivors' values to the layers that keep their own.
@@ -296,6 +314,10 @@ impl Workspace {
                 let target = &mut self.values[0][value.row(channel, row) << self.lanes..]
                     [..shape.width << self.lanes];
                 let start = (channel * shape.height + row) * shape.width;
+                if self.count == LANES {
+                    take_in(table, &images, start, target);
+                    continue;
+                }
                 for (place, image) in images[..block].iter().enumerate() {
                     let target = target[place..].iter_mut().step_by(block);
                     if image.is_empty() {
@@ -396,8 +418,8 @@ mod tests {
             let buffers = workspace.values.iter().chain(&workspace.gradients);
             let numbers: usize = buffers.map(|numbers| size_of_val(&**numbers)).sum();
             let codes: usize = workspace.codes.iter().map(Vec::len).sum();
-            let Scratch { images, lists } = &workspace.scratch;
-            let scratch = size_of_val(&**images) + lists.bytes();
+            let Scratch { images, lists, sums } = &workspace.scratch;
+            let scratch = size_of_val(&**images) + size_of_val(&**sums) + lists.bytes();
             assert_eq!(numbers + codes + scratch, block_bytes(&network, batch));
         }
     }

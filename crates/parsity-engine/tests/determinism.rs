@@ -3,8 +3,8 @@
 mod support;
 
 use parsity_engine::{
-    Batches, InstructionSet, LANES, Look, Method, Optimizer, Order, Pattern, Program, Pruning,
-    Schedule, Session, Survey, Team, initialize, saliencies,
+    Batches, InstructionSet, LANES, Look, Method, Network, Optimizer, Order, Pattern, Program,
+    Pruning, Schedule, Session, Survey, Team, initialize, saliencies,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
@@ -33,17 +33,26 @@ static ALLOCATOR: Counting = Counting;
 
 fn sessions(batch_size: usize) -> [Session; 2] {
     let network = support::simple_cnn();
+    sessions_of(&network, batch_size, [network.parameters(), 6_235])
+}
+
+/// One session for each number of survivors.
+fn sessions_of<const N: usize>(
+    network: &Arc<Network>,
+    batch_size: usize,
+    survivors: [usize; N],
+) -> [Session; N] {
     let material = support::noise(network.input(), 300, 10);
-    let parameters = initialize(&network, 3);
+    let parameters = initialize(network, 3);
     let split: Arc<[u32]> = (0..300).collect();
     let mut team = Team::new(2);
     let snip = Pruning { method: Method::Snip, biases: true, seed: 0 };
     let mut survey =
         Survey { material: &material, split: &split, team: &mut team, go_on: &|| true };
-    let scores = saliencies(snip, &network, &parameters, &mut survey).expect("nobody stops it");
-    [network.parameters(), 6_235].map(|survivors| {
+    let scores = saliencies(snip, network, &parameters, &mut survey).expect("nobody stops it");
+    survivors.map(|survivors| {
         let pattern = Arc::new(Pattern::of_highest(&scores, survivors));
-        let program = Arc::new(Program::new(Arc::clone(&network), pattern));
+        let program = Arc::new(Program::new(Arc::clone(network), pattern));
         let batches = Batches::new(Arc::clone(&split), batch_size, Order::Shuffled { seed: 1 });
         let optimizer = Optimizer::Momentum { momentum: 0.9 };
         let schedule = Schedule::Constant { rate: 0.01 };
@@ -120,14 +129,18 @@ fn neither_threads_nor_instructions_change_a_bit_and_steps_do_not_allocate() {
     // Every width of block, and images beyond whole blocks.
     for batch_size in [1, 2, 3, 8, 19] {
         let run = |instructions: InstructionSet| {
-            let sessions = sessions(batch_size);
+            let mut all: Vec<Session> = sessions(batch_size).into();
+            if batch_size == 19 {
+                all.extend(sessions_of(&support::resnet_8(), batch_size, [7_505]));
+            }
             instructions.limit();
             let mut team = Team::new(1);
-            sessions.map(|mut session| {
+            let run = |mut session: Session| {
                 let losses: Vec<u64> = (0..2).map(|_| session.step(&mut team).to_bits()).collect();
                 let weights: Vec<u32> = session.weights().iter().map(|w| w.to_bits()).collect();
                 (losses, weights)
-            })
+            };
+            all.into_iter().map(run).collect::<Vec<_>>()
         };
         let best = run(InstructionSet::Avx512);
         for instructions in [InstructionSet::Avx2, InstructionSet::Portable] {

@@ -283,8 +283,11 @@ fn both_shortcuts_agree() {
         [vec![block("a", 2, 1)], vec![block("a", 4, 2)], vec![block("a", 2, 1), block("b", 5, 2)]]
     {
         let layers: Vec<Layer> = [vec![head.clone()], blocks, tail.to_vec()].concat();
-        compare(Shape::new(1, 6, 4), &layers, 3, None);
-        compare(Shape::new(1, 6, 4), &layers, 3, Some(0.5));
+        // Whole blocks go into a halving block in one go, parts of one step by step.
+        for images in [3, 16] {
+            compare(Shape::new(1, 6, 4), &layers, images, None);
+            compare(Shape::new(1, 6, 4), &layers, images, Some(0.5));
+        }
     }
 }
 

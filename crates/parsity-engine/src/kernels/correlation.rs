@@ -6,9 +6,9 @@
 
 #![allow(unsafe_code)]
 
-use super::taps::{Correlation, Tap};
+use super::taps::{Correlation, Tap, Turn};
 use super::tile::{Tile, rows_that_fit};
-use super::vector::{Isa, Vector};
+use super::vector::{Avx512, Isa, Vector};
 use super::{LANES, multiversion};
 use crate::network::Value;
 use std::ops::Range;
@@ -18,6 +18,14 @@ pub(super) const COLUMNS: usize = 12;
 
 /// Numbers of the largest tile.
 pub(super) const TILE: usize = 2 * COLUMNS * LANES;
+
+/// Rows and numbers of each that are worked on before the next ones, of rows of `row` numbers, where
+/// vectors are as wide as can be.
+pub(crate) fn piece(row: usize) -> (usize, usize) {
+    let count = row.div_ceil(LANES);
+    let columns = count.div_ceil(count.div_ceil(COLUMNS));
+    (rows_that_fit(Avx512::ALONE, columns), columns * LANES)
+}
 
 /// What the sums start from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +45,8 @@ pub(crate) enum Finish<'a> {
     Rectify,
     /// Those become zero where the numbers of the correlation's mask are not positive.
     Mask(&'a [f32]),
-    /// They are pooled, in windows of two by two: every tile has whole ones, and the target is
-    /// room for a tile.
+    /// They are pooled, in windows of two by two: every tile has whole ones. If there is but one
+    /// block of sources, the target is room for a tile.
     Pool(&'a Pooled<'a>),
 }
 
@@ -48,8 +56,8 @@ pub(crate) enum Finish<'a> {
 pub(crate) struct Pooled<'a> {
     pub(super) value: &'a Value,
     pub(super) numbers: *mut f32,
-    pub(super) codes: *mut u8,
-    pub(super) wild: *mut [f32; LANES],
+    /// What is remembered, if anything.
+    pub(super) memory: Option<(*mut u8, *mut [f32; LANES])>,
 }
 
 multiversion! {
@@ -78,13 +86,18 @@ fn correlate_rows<I: Isa>(
     assert!(rows.end <= correlation.grid.height);
     assert!(source.len() >= correlation.source_len << lanes);
     if matches!(finish, Finish::Pool(_)) {
-        assert!(target.len() >= TILE && correlation.blocks() == 1 && start == Start::Bias);
+        assert!(start == Start::Bias);
+    }
+    let passes = matches!(finish, Finish::Pool(_)) && correlation.blocks() == 1;
+    if passes {
+        assert!(target.len() >= TILE);
     } else {
         assert!(rows.len() <= correlation.grid.strip);
         assert!(target.len() >= correlation.target_len << lanes);
     }
     let row = correlation.grid.width << lanes;
-    let call = Call { correlation, lanes, values, source, start, finish, first: rows.start };
+    let first = rows.start;
+    let call = Call { correlation, lanes, values, source, start, finish, passes, first };
     if row >= I::Wide::WIDTH {
         call.strips::<I, I::Wide>(rows, target);
     } else if row >= 8 && I::Wide::WIDTH > 8 {
@@ -107,6 +120,8 @@ pub(super) struct Call<'a> {
     pub(super) source: &'a [f32],
     pub(super) start: Start,
     pub(super) finish: Finish<'a>,
+    /// Whether sums are laid down for a moment only, at the beginning of the target.
+    pub(super) passes: bool,
     /// The row of the grid that is the target's first one.
     pub(super) first: usize,
 }
@@ -148,24 +163,13 @@ impl<'a> Call<'a> {
     where
         'a: 'b,
     {
-        let groups = &self.correlation.groups;
-        let sharing = groups.partition_point(|group| group.shared);
-        let kinds = [(true, 0, sharing), (false, sharing, groups.len())];
-        let blocks = self.correlation.blocks();
-        (0..blocks).flat_map(move |block| {
-            let start = if block == 0 { self.start } else { Start::Target };
-            let finish = if block + 1 == blocks { self.finish } else { Finish::Keep };
-            let kinds = kinds.into_iter().filter(|(_, first, end)| first < end);
-            kinds.map(move |(shared, first, end)| Reads {
-                call: self,
-                block,
-                shared,
-                first,
-                end,
-                shifts,
-                start,
-                finish,
-            })
+        let Correlation { groups, turns, .. } = self.correlation;
+        turns.iter().enumerate().flat_map(move |(block, turns)| {
+            let sharing = turns.partition_point(|turn| groups[turn.group as usize].shared);
+            let (sharing, alone) = turns.split_at(sharing);
+            let kinds = [(true, sharing), (false, alone)].into_iter();
+            let kinds = kinds.filter(|(_, turns)| !turns.is_empty());
+            kinds.map(move |(shared, turns)| Reads { call: self, block, shared, turns, shifts })
         })
     }
 }
@@ -177,16 +181,24 @@ pub(super) struct Reads<'a> {
     pub(super) block: usize,
     /// Whether the targets of a group share what they read.
     pub(super) shared: bool,
-    /// The first of the groups, and the first that is not one of them.
-    pub(super) first: usize,
-    pub(super) end: usize,
+    pub(super) turns: &'a [Turn],
     /// The row shifts that matter.
     pub(super) shifts: &'a Range<usize>,
-    pub(super) start: Start,
-    pub(super) finish: Finish<'a>,
 }
 
 impl<'a> Reads<'a> {
+    /// What the sums of a group start from in this block.
+    #[inline(always)]
+    pub(super) fn start(&self, turn: Turn) -> Start {
+        if turn.begins { self.call.start } else { Start::Target }
+    }
+
+    /// What is done to them in the end.
+    #[inline(always)]
+    pub(super) fn finish(&self, turn: Turn) -> Finish<'a> {
+        if turn.ends { self.call.finish } else { Finish::Keep }
+    }
+
     /// The taps of a group with column shift number `column`.
     #[inline(always)]
     pub(super) fn taps(&self, group: usize, column: usize) -> &'a [Tap] {

@@ -50,7 +50,7 @@ macro_rules! with_images {
 pub(super) use with_images;
 
 /// The window that most networks have.
-pub(super) const TWO_BY_TWO: Window = Window { height: 2, width: 2, stride: 2 };
+pub(crate) const TWO_BY_TWO: Window = Window { height: 2, width: 2, stride: 2 };
 
 multiversion! {
     /// y = max(x, 0). Keeps a NaN, so that divergence stays visible in the loss.
@@ -125,13 +125,21 @@ pub(super) fn keep_where_positive(y: &[f32], dy: &mut [f32]) {
 /// The code of a window without a positive number.
 pub(super) const NOBODY: u8 = u8::MAX;
 
+/// What a pool remembers.
+#[derive(Debug)]
+pub(crate) struct Memory<'a> {
+    /// Which (the first) number of each window was the highest, or `NOBODY`.
+    pub(crate) codes: &'a mut [u8],
+    /// NaN for the images that have a number that is not finite.
+    pub(crate) wild: &'a mut [f32; LANES],
+}
+
 multiversion! {
     /// y = the highest number of each window, or 0 if none is positive, for `rows` of y, whose
-    /// windows x has; `codes` tells which (the first) of the window it was. Where an image
-    /// has a number that is not finite, `wild` becomes NaN.
+    /// windows x has.
     relu_max_pool(
-        window: Window, lanes: u32, x: Source, y: Target,
-        codes: &mut [u8], wild: &mut [f32; LANES], rows: Range<usize>,
+        window: Window, lanes: u32, x: Source, y: Target, memory: Option<Memory>,
+        rows: Range<usize>,
     ) = relu_max_pool_body
 }
 
@@ -141,10 +149,12 @@ fn relu_max_pool_body(
     lanes: u32,
     x: Source,
     y: Target,
-    codes: &mut [u8],
-    wild: &mut [f32; LANES],
+    memory: Option<Memory>,
     rows: Range<usize>,
 ) {
+    let Some(Memory { codes, wild }) = memory else {
+        return forgetful_pool(window, lanes, x, y, rows);
+    };
     with_images!(lanes, |IMAGES| {
         let from = x.numbers.as_chunks::<IMAGES>().0;
         let to = y.numbers.as_chunks_mut::<IMAGES>().0;
@@ -173,6 +183,59 @@ fn relu_max_pool_body(
             }
         }
     })
+}
+
+/// The same, where nobody will ask for a gradient.
+#[inline(always)]
+fn forgetful_pool(window: Window, lanes: u32, x: Source, y: Target, rows: Range<usize>) {
+    with_images!(lanes, |IMAGES| {
+        let from = x.numbers.as_chunks::<IMAGES>().0;
+        let to = y.numbers.as_chunks_mut::<IMAGES>().0;
+        let Shape { channels, width, .. } = y.value.shape;
+        for (channel, row) in each(0..channels, &rows) {
+            let start = x.value.row(channel, (row - rows.start) * window.stride);
+            let y = &mut to[y.value.row(channel, row)..][..width];
+            if window == TWO_BY_TWO {
+                let upper = &from[start..][..2 * width];
+                let lower = &from[start + x.value.columns()..][..2 * width];
+                highest_of_pairs(upper, lower, y);
+                continue;
+            }
+            for (column, y) in y.iter_mut().enumerate() {
+                let start = start + column * window.stride;
+                *y = from[start];
+                for position in positions(window, x.value, start) {
+                    raise_only(y, &from[position]);
+                }
+                relu_in_place_body(y);
+            }
+        }
+    })
+}
+
+/// `pool_pairs` where nobody will ask for a gradient.
+#[inline(always)]
+pub(super) fn highest_of_pairs<const IMAGES: usize>(
+    upper: &[[f32; IMAGES]],
+    lower: &[[f32; IMAGES]],
+    y: &mut [[f32; IMAGES]],
+) {
+    for ((upper, lower), y) in upper.chunks_exact(2).zip(lower.chunks_exact(2)).zip(y) {
+        let mut highest = upper[0];
+        raise_only(&mut highest, &upper[1]);
+        raise_only(&mut highest, &lower[0]);
+        raise_only(&mut highest, &lower[1]);
+        relu_in_place_body(&mut highest);
+        *y = highest;
+    }
+}
+
+/// Where `x` is higher than `highest`, it takes its place.
+#[inline(always)]
+fn raise_only<const IMAGES: usize>(highest: &mut [f32; IMAGES], x: &[f32; IMAGES]) {
+    for image in 0..IMAGES {
+        highest[image] = if x[image] > highest[image] { x[image] } else { highest[image] };
+    }
 }
 
 /// A row of windows of two by two, in steps of a whole window: the loop that the compiler
@@ -347,11 +410,7 @@ fn max_pool_body(window: Window, lanes: u32, x: Source, y: Target) {
         for (start, target) in windows(window, x.value, y.value) {
             let mut highest = from[start];
             for position in positions(window, x.value, start) {
-                let x = &from[position];
-                for image in 0..IMAGES {
-                    highest[image] =
-                        if x[image] > highest[image] { x[image] } else { highest[image] };
-                }
+                raise_only(&mut highest, &from[position]);
             }
             to[target] = highest;
         }
@@ -436,11 +495,18 @@ fn average_pool_gradient_body(window: Window, lanes: u32, dy: Source, dx: Target
                 let row = row / window.height * window.stride + row % window.height;
                 let start = dx.value.row(channel, row);
                 for (column, dy) in dy.iter().enumerate() {
-                    let given = dy.map(|dy| share * dy);
-                    for dx in &mut to[start + column * window.stride..][..window.width] {
+                    let mut given = *dy;
+                    for given in &mut given {
+                        *given *= share;
+                    }
+                    let dx = &mut to[start + column * window.stride..][..window.width];
+                    if set {
+                        dx.fill(given);
+                        continue;
+                    }
+                    for dx in dx {
                         for image in 0..IMAGES {
-                            let before = if set { 0.0 } else { dx[image] };
-                            dx[image] = before + given[image];
+                            dx[image] += given[image];
                         }
                     }
                 }

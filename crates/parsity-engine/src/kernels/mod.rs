@@ -11,6 +11,9 @@
 //! the results have the same bits.
 
 pub(crate) mod correlation;
+pub(crate) mod halving;
+pub(crate) mod held;
+pub(crate) mod intake;
 pub(crate) mod layers;
 pub(crate) mod loss;
 pub(crate) mod pooling;

@@ -6,7 +6,7 @@
 
 use super::LANES;
 use super::correlation::{Finish, Pooled, Start, TILE, correlate};
-use super::layers::{Source, TWO_BY_TWO, Target, relu_max_pool};
+use super::layers::{Memory, Source, TWO_BY_TWO, Target, relu_max_pool};
 use super::taps::Correlation;
 use super::vector::InstructionSet;
 use crate::network::Window;
@@ -19,8 +19,7 @@ pub(crate) struct Pool<'a> {
     /// Room for a strip of rows of what is pooled.
     pub(crate) strip: Target<'a>,
     pub(crate) y: Target<'a>,
-    pub(crate) codes: &'a mut [u8],
-    pub(crate) wild: &'a mut [f32; LANES],
+    pub(crate) memory: Option<Memory<'a>>,
 }
 
 /// Adds up all taps at all positions, for `1 << lanes` images; y is the highest sum of each
@@ -32,23 +31,28 @@ pub(crate) fn correlate_and_pool(
     source: &[f32],
     pool: Pool,
 ) {
-    let Pool { window, strip, y, codes, wild } = pool;
-    *wild = [0.0; LANES];
+    let Pool { window, strip, y, mut memory } = pool;
+    if let Some(Memory { wild, .. }) = &mut memory {
+        **wild = [0.0; LANES];
+    }
     let height = correlation.grid.height;
     if window == TWO_BY_TWO && fits_into_tiles(correlation, lanes) {
         let Shape { channels, height: rows, width } = y.value.shape;
         assert_eq!((correlation.targets.len(), height), (channels, 2 * rows));
         assert_eq!(correlation.grid.width, 2 * width);
         assert!(y.numbers.len() >= y.value.len() << lanes);
-        assert!(codes.len() >= y.value.shape.len() << lanes);
-        let pooled = Pooled {
-            value: y.value,
-            numbers: y.numbers.as_mut_ptr(),
-            codes: codes.as_mut_ptr(),
-            wild,
-        };
+        let memory = memory.map(|Memory { codes, wild }| {
+            assert!(codes.len() >= y.value.shape.len() << lanes);
+            (codes.as_mut_ptr(), &raw mut *wild)
+        });
+        let pooled = Pooled { value: y.value, numbers: y.numbers.as_mut_ptr(), memory };
         let ends = (Start::Bias, Finish::Pool(&pooled));
-        correlate(correlation, lanes, values, source, strip.numbers, ends, 0..height);
+        // What was begun for one block of sources stays in the strip until the next one.
+        let rows = if correlation.blocks() == 1 { height } else { correlation.grid.strip };
+        for first in (0..height).step_by(rows) {
+            let rows = first..(first + rows).min(height);
+            correlate(correlation, lanes, values, source, strip.numbers, ends, rows);
+        }
         return;
     }
     for first in (0..height).step_by(strip.value.shape.height) {
@@ -58,16 +62,15 @@ pub(crate) fn correlate_and_pool(
         let x = Source { value: strip.value, numbers: strip.numbers };
         let y = Target { value: y.value, numbers: &mut *y.numbers };
         let rows = rows.start / window.stride..rows.end / window.stride;
-        relu_max_pool(window, lanes, x, y, codes, wild, rows);
+        let memory = memory.as_mut().map(|it| Memory { codes: it.codes, wild: it.wild });
+        relu_max_pool(window, lanes, x, y, memory, rows);
     }
 }
 
-/// Whether every tile has whole windows, a vector being one position of all images; and whether
-/// its sums are the last ones.
+/// Whether every tile has whole windows, a vector being one position of all images.
 fn fits_into_tiles(correlation: &Correlation, lanes: u32) -> bool {
     InstructionSet::in_use() == InstructionSet::Avx512
         && 1 << lanes == LANES
         && correlation.target_len << lanes >= TILE
-        && correlation.blocks() == 1
         && correlation.groups.iter().all(|group| !group.shared)
 }

@@ -8,9 +8,12 @@
 // Constant indices are names of registers.
 #![allow(clippy::needless_range_loop)]
 
+use super::held::{Handed, Lanes, held_gradient};
+use super::layers::{NOBODY, Source};
 use super::taps::{Correlation, Grid, NONE, SHARERS, Tap};
 use super::vector::{Isa, Vector};
 use super::{LANES, multiversion};
+use crate::shape::Shape;
 use std::ops::Range;
 
 /// Vectors of a row that a weight meets in its turn.
@@ -26,19 +29,144 @@ pub(crate) struct Places {
     pub(crate) targets: Vec<u32>,
     pub(crate) row: usize,
     pub(crate) len: usize,
+    /// Whether it is held while taps pass by.
+    pub(crate) held: bool,
+}
+
+impl Places {
+    /// Checks that the output's gradient `dy` of `forward` has `rows`.
+    pub(super) fn check(&self, forward: &Correlation, lanes: u32, dy: &[f32], rows: &Range<usize>) {
+        assert!(dy.len() >= self.len << lanes);
+        assert_eq!(self.targets.len(), forward.targets.len());
+        let last = (rows.len() - 1) * self.row + forward.grid.width;
+        assert!(self.targets.iter().all(|&start| start as usize + last <= self.len));
+    }
+}
+
+/// Adds the gradient of every weight and bias of `forward`, over `rows` of `1 << lanes` images, to
+/// `gradient`: at the latest with the last row. The output's gradient has these rows; `sums` has
+/// room for lanes of all taps, and is what it was after the row before.
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn weight_gradient(
+    forward: &Correlation,
+    places: &Places,
+    lanes: u32,
+    x: &[f32],
+    dy: &[f32],
+    sums: &mut [Lanes],
+    gradient: &mut [f32],
+    rows: Range<usize>,
+) {
+    bias_gradient(forward, places, lanes, dy, gradient, rows.len());
+    match places.held {
+        true => {
+            let handed = Handed::Everywhere { places, dy };
+            held_gradient(forward, handed, lanes, x, sums, gradient, rows);
+        }
+        false => passing_gradient(forward, places, lanes, x, dy, gradient, rows),
+    }
 }
 
 multiversion! {
-    /// Adds the gradient of every weight and bias of `forward`, over `rows` of `1 << lanes`
-    /// images, to `gradient`. The output's gradient has these rows.
-    weight_gradient(
+    /// Adds the gradient of every bias, over the first `rows` of the output's gradient.
+    bias_gradient(
         forward: &Correlation, places: &Places, lanes: u32,
-        x: &[f32], dy: &[f32], gradient: &mut [f32], rows: Range<usize>,
-    ) = weight_gradient_chunks<Isa>
+        dy: &[f32], gradient: &mut [f32], rows: usize,
+    ) = bias_sums
 }
 
 #[inline(always)]
-fn weight_gradient_chunks<I: Isa>(
+fn bias_sums(
+    forward: &Correlation,
+    places: &Places,
+    lanes: u32,
+    dy: &[f32],
+    gradient: &mut [f32],
+    rows: usize,
+) {
+    let length = forward.grid.width << lanes;
+    for (&place, &bias) in places.targets.iter().zip(&forward.biases) {
+        if bias == NONE {
+            continue;
+        }
+        let mut sums = [0.0; LANES];
+        for row in 0..rows {
+            let row = &dy[(place as usize + row * places.row) << lanes..][..length];
+            let (vectors, rest) = row.as_chunks::<LANES>();
+            for vector in vectors {
+                for (sum, number) in sums.iter_mut().zip(vector) {
+                    *sum += number;
+                }
+            }
+            for (sum, number) in sums.iter_mut().zip(rest) {
+                *sum += number;
+            }
+        }
+        gradient[bias as usize] += folded(&sums);
+    }
+}
+
+/// The sum of all lanes.
+#[inline(always)]
+fn folded(sums: &Lanes) -> f32 {
+    let halves: [f32; 8] = std::array::from_fn(|lane| sums[lane] + sums[lane + 8]);
+    halves.iter().sum()
+}
+
+/// The same as `weight_gradient`, for all rows of what is pooled in windows of two by two: `dy` is
+/// the gradient of the pool, and `codes` tell to which number of each window it goes.
+pub(crate) fn pooled_weight_gradient(
+    forward: &Correlation,
+    x: &[f32],
+    dy: Source,
+    codes: &[u8],
+    sums: &mut [Lanes],
+    gradient: &mut [f32],
+) {
+    pooled_bias_gradient(forward, dy, codes, gradient);
+    let (handed, rows) = (Handed::Pooled { dy, codes }, 0..forward.grid.height);
+    held_gradient(forward, handed, LANES.ilog2(), x, sums, gradient, rows);
+}
+
+multiversion! {
+    /// Adds the gradient of every bias: that of all windows with somebody in them.
+    pooled_bias_gradient(
+        forward: &Correlation, dy: Source, codes: &[u8], gradient: &mut [f32],
+    ) = pooled_bias_sums
+}
+
+#[inline(always)]
+fn pooled_bias_sums(forward: &Correlation, dy: Source, codes: &[u8], gradient: &mut [f32]) {
+    let Shape { height, width, .. } = dy.value.shape;
+    let (numbers, codes) = (dy.numbers.as_chunks::<LANES>().0, codes.as_chunks::<LANES>().0);
+    for (target, &bias) in forward.biases.iter().enumerate() {
+        if bias == NONE {
+            continue;
+        }
+        let mut sums = [0.0; LANES];
+        for row in 0..height {
+            let codes = &codes[(target * height + row) * width..][..width];
+            let windows = numbers[dy.value.row(target, row)..][..width].iter().zip(codes);
+            for (numbers, codes) in windows {
+                for lane in 0..LANES {
+                    sums[lane] += if codes[lane] == NOBODY { 0.0 } else { numbers[lane] };
+                }
+            }
+        }
+        gradient[bias as usize] += folded(&sums);
+    }
+}
+
+multiversion! {
+    /// Adds the gradient of every weight: positions pass by the taps, whose sums stay in registers.
+    passing_gradient(
+        forward: &Correlation, places: &Places, lanes: u32,
+        x: &[f32], dy: &[f32], gradient: &mut [f32], rows: Range<usize>,
+    ) = passing_chunks<Isa>
+}
+
+#[inline(always)]
+fn passing_chunks<I: Isa>(
     forward: &Correlation,
     places: &Places,
     lanes: u32,
@@ -50,10 +178,7 @@ fn weight_gradient_chunks<I: Isa>(
     let Grid { height, width, .. } = forward.grid;
     assert!(!all.is_empty() && all.end <= height);
     assert!(x.len() >= forward.source_len << lanes);
-    assert!(dy.len() >= places.len << lanes);
-    assert_eq!(places.targets.len(), forward.targets.len());
-    let last = (all.len() - 1) * places.row + width;
-    assert!(places.targets.iter().all(|&start| start as usize + last <= places.len));
+    places.check(forward, lanes, dy, &all);
     let mut sums = [[0.0; LANES]; 32];
     let chunk = (CHUNK / (width << lanes)).clamp(1, height);
     for start in all.clone().step_by(chunk) {
@@ -77,16 +202,11 @@ fn weight_gradient_chunks<I: Isa>(
                 piece += 1;
             }
         }
-        for (target, &bias) in forward.biases.iter().enumerate() {
-            if bias != NONE {
-                gradient[bias as usize] += call.sum(target);
-            }
-        }
     }
 }
 
 /// The sums of a tile, lane by lane: up to 16 of one target, or 6 of each of 4.
-type Sums = [[f32; LANES]; 32];
+type Sums = [Lanes; 32];
 
 /// The arguments that do not change.
 #[derive(Clone)]
@@ -253,53 +373,28 @@ impl Call<'_> {
             }
         }
     }
-
-    /// The sum of the output's gradient over rows and images.
-    #[inline(always)]
-    fn sum(&self, target: usize) -> f32 {
-        let mut lanes = [0.0; LANES];
-        let length = self.forward.grid.width << self.lanes;
-        for row in self.rows.clone() {
-            let row = (row - self.first) * self.places.row;
-            let start = (self.places.targets[target] as usize + row) << self.lanes;
-            let row = &self.dy[start..start + length];
-            let mut chunks = row.chunks_exact(LANES);
-            for chunk in &mut chunks {
-                for (lane, number) in lanes.iter_mut().zip(chunk) {
-                    *lane += number;
-                }
-            }
-            for (lane, number) in lanes.iter_mut().zip(chunks.remainder()) {
-                *lane += number;
-            }
-        }
-        let halves: [f32; 8] = std::array::from_fn(|lane| lanes[lane] + lanes[lane + 8]);
-        halves.iter().sum()
-    }
 }
 
 multiversion! {
     /// Adds each sum over the lanes to its gradient. A function of its own: inlined, it lures
-    /// the compiler into keeping the loops above out of the registers.
-    add_sums(sums: &Sums, sharers: usize, step: usize, taps: &[Tap], gradient: &mut [f32])
+    /// the compiler into keeping the loops above out of the registers. There are sixteen sums, or
+    /// thirty-two, of which the first are used.
+    add_sums(sums: &[Lanes], sharers: usize, step: usize, taps: &[Tap], gradient: &mut [f32])
         = add_totals<Isa>
 }
 
 #[inline(always)]
 fn add_totals<I: Isa>(
-    sums: &Sums,
+    sums: &[Lanes],
     sharers: usize,
     step: usize,
     taps: &[Tap],
     gradient: &mut [f32],
 ) {
-    let (first, second) = sums.split_at(16);
-    let mut totals = [[0.0; 16]; 2];
-    for (totals, sums) in totals.iter_mut().zip([first, second]) {
-        *totals = I::totals(sums.as_array().expect("sixteen sums"));
-        if sharers * taps.len() <= 16 {
-            break;
-        }
+    let mut totals = [[0.0; LANES]; 2];
+    let used = (sharers * taps.len()).div_ceil(LANES);
+    for (totals, sums) in totals.iter_mut().zip(sums.as_chunks().0).take(used) {
+        *totals = I::totals(sums);
     }
     let mut totals = totals.as_flattened().iter();
     for sharer in 0..sharers {

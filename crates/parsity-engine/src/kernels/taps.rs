@@ -34,6 +34,14 @@ impl Group {
     }
 }
 
+/// A group that reads something of a block, and whether its sums begin and end with that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Turn {
+    pub(crate) group: u32,
+    pub(crate) begins: bool,
+    pub(crate) ends: bool,
+}
+
 /// Where a correlation is evaluated; all distances in positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Grid {
@@ -56,6 +64,14 @@ pub(crate) struct Mask {
     pub(crate) len: usize,
 }
 
+impl Mask {
+    /// The number that decides over the first one of a target's row.
+    #[inline(always)]
+    pub(super) fn place(&self, target: usize, row: usize, lanes: u32) -> usize {
+        (self.places[target] as usize + row * self.row) << lanes
+    }
+}
+
 /// Who reads what, and where the sums go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Correlation {
@@ -68,6 +84,8 @@ pub(crate) struct Correlation {
     /// order. A *block* is as many source channels as the nearest cache has room for.
     pub(crate) starts: Vec<u32>,
     pub(crate) groups: Vec<Group>,
+    /// The groups that have a turn in each block, in order.
+    pub(crate) turns: Vec<Vec<Turn>>,
     /// Position `y` of the grid reads row `y + shift` of the source, which is zero outside of
     /// `0..source_rows`; shifts ascend. The same for columns, where there is but one shift
     /// if taps are not told apart by it.
@@ -96,6 +114,7 @@ impl Correlation {
         let last = (height - 1) * source_row + width - 1;
         let inside = self.taps.iter().all(|tap| (tap.offset as usize + last) < self.source_len);
         assert!(inside, "a tap reads outside of its source");
+        self.check_turns();
         for block in 0..self.blocks() {
             for (index, group) in self.groups.iter().enumerate() {
                 let reach = (group.targets() - 1) * self.step;
@@ -118,20 +137,46 @@ impl Correlation {
         self
     }
 
+    /// Every group begins once, ends once, and has a turn wherever it has taps.
+    fn check_turns(&self) {
+        let mut open: Vec<Option<bool>> = vec![None; self.groups.len()];
+        for (block, turns) in self.turns.iter().enumerate() {
+            assert!(turns.is_sorted_by_key(|turn| turn.group));
+            let mut turns = turns.iter().peekable();
+            for (group, open) in open.iter_mut().enumerate() {
+                match turns.next_if(|turn| turn.group as usize == group) {
+                    Some(turn) => {
+                        assert_eq!(*open, if turn.begins { None } else { Some(true) });
+                        *open = Some(!turn.ends);
+                    }
+                    None => assert!(self.tap_places(block, group).is_empty()),
+                }
+            }
+            assert!(turns.next().is_none(), "no such group");
+        }
+        assert!(open.iter().all(|&open| open == Some(false)), "sums that do not begin, or not end");
+    }
+
     fn lists_per_block(&self) -> usize {
         self.groups.len() * self.column_shifts.len() * self.row_shifts.len()
     }
 
     pub(crate) fn blocks(&self) -> usize {
-        (self.starts.len() - 1) / self.lists_per_block().max(1)
+        self.turns.len()
     }
 
     /// The taps of a group in a block.
     #[inline(always)]
     pub(crate) fn all_taps(&self, block: usize, group: usize) -> &[Tap] {
+        &self.taps[self.tap_places(block, group)]
+    }
+
+    /// Where they stand.
+    #[inline(always)]
+    pub(super) fn tap_places(&self, block: usize, group: usize) -> Range<usize> {
         let lists = self.column_shifts.len() * self.row_shifts.len();
         let first = (block * self.groups.len() + group) * lists;
-        &self.taps[self.starts[first] as usize..self.starts[first + lists] as usize]
+        self.starts[first] as usize..self.starts[first + lists] as usize
     }
 
     /// Those of them with column shift number `column`, and row shifts number `rows`.

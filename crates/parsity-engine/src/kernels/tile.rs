@@ -6,10 +6,10 @@
 // Constant indices are names of registers.
 #![allow(clippy::needless_range_loop)]
 
-use super::correlation::{Call, Finish, Reads, Start};
-use super::layers::{each, keep_where_positive, pool_pairs, relu_in_place_body};
-use super::taps::{NONE, SHARERS, Tap};
-use super::vector::{Isa, Vector};
+use super::correlation::{Call, Finish, Pooled, Reads, Start};
+use super::layers::{each, highest_of_pairs, keep_where_positive, pool_pairs, relu_in_place_body};
+use super::taps::{NONE, SHARERS, Tap, Turn};
+use super::vector::{Isa, Vector, at_hand};
 use super::{LANES, multiversion};
 use crate::shape::Shape;
 use std::ops::Range;
@@ -159,9 +159,10 @@ impl Tile<'_> {
         unsafe {
             let source = self.source();
             let values = values.as_ptr();
-            for group in self.reads.first..self.reads.end {
+            for &turn in self.reads.turns {
+                let group = turn.group as usize;
                 let mut sums = [[[V::splat(0.0); COLUMNS]; ROWS]; SHARERS];
-                self.begin::<V, SHARERS, ROWS, COLUMNS>(group, target, &mut sums);
+                self.begin::<V, SHARERS, ROWS, COLUMNS>(turn, target, &mut sums);
                 for column in 0..correlation.column_shifts.len() {
                     for tap in self.reads.taps(group, column) {
                         let source = source.add((tap.offset as usize) << lanes);
@@ -169,8 +170,12 @@ impl Tile<'_> {
                         let weights: [V; SHARERS] =
                             std::array::from_fn(|sharer| V::splat(*weight.add(sharer * step)));
                         for row in 0..ROWS {
+                            let mut source = source.add(row * source_row);
+                            if SHARERS == 1 {
+                                source = at_hand(source);
+                            }
                             for column in 0..COLUMNS {
-                                let x = V::load(source.add(row * source_row + column * V::WIDTH));
+                                let x = V::load(source.add(column * V::WIDTH));
                                 for sharer in 0..SHARERS {
                                     let sum = &mut sums[sharer][row][column];
                                     *sum = sum.add_product(weights[sharer], x);
@@ -179,7 +184,7 @@ impl Tile<'_> {
                         }
                     }
                 }
-                self.end::<V, SHARERS, ROWS, COLUMNS>(group, &sums, target);
+                self.end::<V, SHARERS, ROWS, COLUMNS>(turn, &sums, target);
             }
         }
     }
@@ -202,9 +207,10 @@ impl Tile<'_> {
         // SAFETY: as the caller promises.
         unsafe {
             let shifts = &self.reads.call.correlation.column_shifts;
-            for group in self.reads.first..self.reads.end {
+            for &turn in self.reads.turns {
+                let group = turn.group as usize;
                 let mut sums = [[[V::splat(0.0); COLUMNS]; ROWS]; SHARERS];
-                self.begin::<V, SHARERS, ROWS, COLUMNS>(group, target, &mut sums);
+                self.begin::<V, SHARERS, ROWS, COLUMNS>(turn, target, &mut sums);
                 for (index, &shift) in shifts.iter().enumerate() {
                     let taps = self.reads.taps(group, index);
                     // Constants, so that every sum has a register of its own.
@@ -217,7 +223,7 @@ impl Tile<'_> {
                         shift => unreachable!("a column shift of {shift}"),
                     }
                 }
-                self.end::<V, SHARERS, ROWS, COLUMNS>(group, &sums, target);
+                self.end::<V, SHARERS, ROWS, COLUMNS>(turn, &sums, target);
             }
         }
     }
@@ -252,8 +258,12 @@ impl Tile<'_> {
                 let weights: [V; SHARERS] =
                     std::array::from_fn(|sharer| V::splat(*weight.add(sharer * step)));
                 for row in 0..ROWS {
+                    let mut source = source.add(row * source_row);
+                    if SHARERS == 1 {
+                        source = at_hand(source);
+                    }
                     for column in FIRST..(FIRST + SEEN).min(COLUMNS) {
-                        let x = V::load(source.add(row * source_row + column * V::WIDTH));
+                        let x = V::load(source.add(column * V::WIDTH));
                         for sharer in 0..SHARERS {
                             let sum = &mut sums[sharer][row][column];
                             *sum = sum.add_product(weights[sharer], x);
@@ -297,15 +307,16 @@ impl Tile<'_> {
     #[inline(always)]
     unsafe fn begin<V: Vector, const SHARERS: usize, const ROWS: usize, const COLUMNS: usize>(
         &self,
-        group: usize,
+        turn: Turn,
         target: &[f32],
         sums: &mut [[[V; COLUMNS]; ROWS]; SHARERS],
     ) {
+        let group = turn.group as usize;
         let Call { correlation, values, lanes, .. } = self.reads.call;
         let first = self.reads.target(group) + self.sharer;
         let target_row = correlation.grid.target_row << lanes;
         for (sharer, sums) in sums.iter_mut().enumerate() {
-            match self.reads.start {
+            match self.reads.start(turn) {
                 Start::Bias => {
                     let bias = correlation.biases.get(first + sharer).copied().unwrap_or(NONE);
                     if bias != NONE {
@@ -332,32 +343,69 @@ impl Tile<'_> {
     #[inline(always)]
     unsafe fn end<V: Vector, const SHARERS: usize, const ROWS: usize, const COLUMNS: usize>(
         &self,
-        group: usize,
+        turn: Turn,
         sums: &[[[V; COLUMNS]; ROWS]; SHARERS],
         target: &mut [f32],
     ) {
-        let Call { correlation, lanes, .. } = self.reads.call;
-        let pooled = matches!(self.reads.finish, Finish::Pool(_));
-        // What is pooled is laid down for a moment only.
-        let target_row = match pooled {
+        let Call { correlation, lanes, passes, .. } = self.reads.call;
+        let (group, finish) = (turn.group as usize, self.reads.finish(turn));
+        let target_row = match passes {
             true => COLUMNS * V::WIDTH,
             false => correlation.grid.target_row << lanes,
         };
+        let of = self.reads.target(group) + self.sharer;
+        let rectify = SHARERS == 1 && matches!(finish, Finish::Rectify);
+        if SHARERS == 1
+            && ROWS.is_multiple_of(2)
+            && COLUMNS.is_multiple_of(2)
+            && let Finish::Pool(pooled @ Pooled { memory: None, .. }) = finish
+        {
+            // SAFETY: as the caller promises; there is room for the windows of all targets.
+            unsafe {
+                for pair in 0..ROWS / 2 {
+                    let place = pooled.value.row(of, self.row / 2 + pair);
+                    let y = pooled.numbers.add((place << lanes) + self.from / 2);
+                    let [upper, lower] = [sums[0][2 * pair], sums[0][2 * pair + 1]];
+                    for window in 0..COLUMNS / 2 {
+                        let (left, right) = (2 * window, 2 * window + 1);
+                        let highest = upper[left].at_least(upper[right]);
+                        let highest = highest.at_least(lower[left]).at_least(lower[right]);
+                        highest.at_least(V::splat(0.0)).store(y.add(window * V::WIDTH));
+                    }
+                }
+            }
+            return;
+        }
         for (sharer, sums) in sums.iter().enumerate() {
             // SAFETY: as the caller promises.
             unsafe {
-                let start = if pooled { 0 } else { self.place(group, sharer) };
+                let start = if passes { 0 } else { self.place(group, sharer) };
                 let target = target.as_mut_ptr().add(start);
+                if let (1, Finish::Mask(numbers), Some(mask)) = (SHARERS, finish, &correlation.mask)
+                {
+                    let deciding =
+                        numbers.as_ptr().add(mask.place(of, self.row, lanes) + self.from);
+                    let deciding_row = mask.row << lanes;
+                    for (row, sums) in sums.iter().enumerate() {
+                        for (column, sum) in sums.iter().enumerate() {
+                            let column = column * V::WIDTH;
+                            let deciding = V::load(deciding.add(row * deciding_row + column));
+                            let sum = sum.where_positive(deciding);
+                            sum.store(target.add(row * target_row + column));
+                        }
+                    }
+                    return;
+                }
                 for (row, sums) in sums.iter().enumerate() {
                     for (column, sum) in sums.iter().enumerate() {
+                        let sum = if rectify { sum.at_least(V::splat(0.0)) } else { *sum };
                         sum.store(target.add(row * target_row + column * V::WIDTH));
                     }
                 }
             }
         }
-        if !matches!(self.reads.finish, Finish::Keep) {
-            let first = self.reads.target(group) + self.sharer;
-            finish_tile(self, first..first + SHARERS, (ROWS, COLUMNS * V::WIDTH), target);
+        if !rectify && !matches!(finish, Finish::Keep) {
+            finish_tile(self, of..of + SHARERS, (ROWS, COLUMNS * V::WIDTH), target);
         }
     }
 }
@@ -365,6 +413,7 @@ impl Tile<'_> {
 multiversion! {
     /// Finishes the sums of `targets` that a tile of `size` (rows, and numbers of each) has just
     /// written. A function of its own, for tiles of all sizes: what it reads is still at hand.
+    /// What a lone target can do as it is written is not done here.
     finish_tile(tile: &Tile, targets: Range<usize>, size: (usize, usize), numbers: &mut [f32])
         = finish_tile_body
 }
@@ -381,7 +430,7 @@ fn finish_tile_body(
         let row = (tile.row + row - first) * correlation.grid.target_row;
         ((correlation.targets[target] as usize + row) << lanes) + tile.from
     };
-    match tile.reads.finish {
+    match tile.reads.call.finish {
         Finish::Keep => {}
         Finish::Rectify => {
             for target in targets {
@@ -394,8 +443,8 @@ fn finish_tile_body(
             let Some(mask) = &correlation.mask else { return };
             for target in targets {
                 for row in 0..rows {
-                    let place = mask.places[target] as usize + (tile.row + row) * mask.row;
-                    let deciding = &deciding[(place << lanes) + tile.from..][..length];
+                    let place = mask.place(target, tile.row + row, lanes) + tile.from;
+                    let deciding = &deciding[place..][..length];
                     keep_where_positive(deciding, &mut numbers[row_of(target, row)..][..length]);
                 }
             }
@@ -405,22 +454,29 @@ fn finish_tile_body(
             let Shape { height, width, .. } = pooled.value.shape;
             let column = (tile.from >> lanes) / 2;
             let sums = numbers.as_chunks::<LANES>().0;
+            // Where the tile lies, and how far apart its rows are.
+            let (begin, apart) = match tile.reads.call.passes {
+                true => (0, 2 * windows),
+                false => (row_of(targets.start, 0) / LANES, correlation.grid.target_row),
+            };
             for (target, row) in each(targets, &(0..rows / 2)) {
                 let at = tile.row / 2 + row;
                 let code = (target * height + at) * width + column;
                 let place = pooled.value.row(target, at) + column;
-                let (upper, lower) = sums[4 * row * windows..].split_at(2 * windows);
+                let upper = begin + 2 * row * apart;
+                let lower = upper + apart;
+                let (upper, lower) = (&sums[upper..][..2 * windows], &sums[lower..][..2 * windows]);
                 // SAFETY: there is room for the windows of all targets, and nobody else is at it.
                 unsafe {
                     let y = pooled.numbers.add(place * LANES).cast();
-                    let codes = pooled.codes.add(code * LANES).cast();
-                    pool_pairs(
-                        upper,
-                        &lower[..2 * windows],
-                        std::slice::from_raw_parts_mut(y, windows),
-                        std::slice::from_raw_parts_mut(codes, windows),
-                        &mut *pooled.wild,
-                    );
+                    let y = std::slice::from_raw_parts_mut(y, windows);
+                    let Some((codes, wild)) = pooled.memory else {
+                        highest_of_pairs(upper, lower, y);
+                        continue;
+                    };
+                    let codes = codes.add(code * LANES).cast();
+                    let codes = std::slice::from_raw_parts_mut(codes, windows);
+                    pool_pairs(upper, lower, y, codes, &mut *wild);
                 }
             }
         }

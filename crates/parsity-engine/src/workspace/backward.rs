@@ -3,11 +3,13 @@
 
 use super::{GRADIENTS, Pass, Reach, Scratch, Workspace};
 use crate::conv::Gradients;
+use crate::kernels::LANES;
 use crate::kernels::correlation::{Finish, Start, correlate};
-use crate::kernels::layers::{self, Source, Target};
-use crate::kernels::products;
+use crate::kernels::halving::halve_gradient;
+use crate::kernels::layers::{self, Source, TWO_BY_TWO, Target};
+use crate::kernels::products::{pooled_weight_gradient, weight_gradient};
 use crate::kernels::winners::{self, Pool};
-use crate::layout::pooled_at_once;
+use crate::layout::{Halving, halving, pooled_at_once};
 use crate::network::{Flow, Op, Window};
 use std::mem::take;
 use std::ops::Range;
@@ -33,6 +35,15 @@ impl Workspace {
         let Gradients::Everywhere { ref places, .. } = conv.gradients else {
             unreachable!("nothing flows on from here")
         };
+        let sums = self.scratch.sums.as_chunks_mut().0;
+        if places.held && window == TWO_BY_TWO && 1 << lanes == LANES {
+            let (x, forward) = (&self.values[input], &conv.forward);
+            let dy = Source { value: &dy, numbers: &self.gradients[output][back] };
+            let codes = &self.codes[output][first..];
+            pooled_weight_gradient(forward, x, dy, codes, sums, gradient);
+            self.gradients[between] = strip;
+            return;
+        }
         for rows in strips(conv.forward.grid.height, dx.shape.height) {
             let numbers = &mut strip[at.clone()];
             let dy = Source { value: &dy, numbers: &self.gradients[output][back.clone()] };
@@ -40,8 +51,8 @@ impl Workspace {
             let pooled = rows.start / window.stride..rows.end / window.stride;
             let codes = &self.codes[output][first..];
             layers::relu_max_pool_gradient(window, lanes, codes, dy, dx, pooled);
-            let (x, dy) = (&self.values[input], &strip[at.clone()]);
-            products::weight_gradient(&conv.forward, places, lanes, x, dy, gradient, rows);
+            let (x, dy, forward) = (&self.values[input], &strip[at.clone()], &conv.forward);
+            weight_gradient(forward, places, lanes, x, dy, sums, gradient, rows);
         }
         self.gradients[between] = strip;
     }
@@ -64,7 +75,7 @@ impl Workspace {
         let Gradients::AtWinners(winning) = &mut conv.gradients else {
             unreachable!("it visits winners")
         };
-        let Scratch { images, lists } = &mut self.scratch;
+        let Scratch { images, lists, .. } = &mut self.scratch;
         let x = Source { value: &self.layout.values[input], numbers: &self.values[input] };
         winners::unroll(lanes, &winning.seen, x, images);
         let gradient = Source { value: &dy, numbers: &self.gradients[pooled][at] };
@@ -82,6 +93,25 @@ impl Workspace {
         winners::roll_up(lanes, &frame, &self.scratch.images, dx, set);
         self.whole[GRADIENTS][input] = self.seat.is_alone();
         watch(index, Pass::InputGradient);
+    }
+
+    /// The halving that ends with operation `index`, if it is clear that it has a gradient.
+    fn halving_to(&self, index: usize) -> Option<Halving> {
+        let found = halving(self.program.network(), index)?;
+        let flat = self.flat[found.pooled] || self.flat[found.phases];
+        (self.halves_at_once() && !flat).then_some(found)
+    }
+
+    fn backward_halving(&mut self, Halving { value, pooled, phases, .. }: Halving) {
+        let mut numbers = take(&mut self.gradients[value]);
+        let layout = &self.layout.gradients;
+        let y = Source { value: &self.layout.values[value], numbers: &self.values[value] };
+        let means = Source { value: &layout[pooled], numbers: &self.gradients[pooled] };
+        let parts = Source { value: &layout[phases], numbers: &self.gradients[phases] };
+        let dy = Target { value: &layout[value], numbers: &mut numbers };
+        halve_gradient(y, means, parts, dy);
+        self.gradients[value] = numbers;
+        self.flat[value] = false;
     }
 
     /// Whether operation `index` has masked the gradient by its input.
@@ -109,7 +139,17 @@ impl Workspace {
     ) {
         let network = Arc::clone(self.program.network());
         let lanes = self.lanes;
+        let mut rest = network.ops.len();
         for index in (0..network.ops.len()).rev() {
+            if index >= rest {
+                continue;
+            }
+            if let Some(halving) = self.halving_to(index) {
+                self.backward_halving(halving);
+                watch(index, Pass::InputGradient);
+                rest = index - 2;
+                continue;
+            }
             let (op, flow) = (&network.ops[index], network.flows[index]);
             let (input, output) = (op.input(), op.output());
             let set = flow == Flow::Set || self.flat[input];
@@ -162,7 +202,8 @@ impl Workspace {
                 let (x, dy) = (&self.values[input], &self.gradients[output][at]);
                 if let Gradients::Everywhere { ref places, .. } = conv.gradients {
                     let (forward, rows) = (&conv.forward, 0..conv.forward.grid.height);
-                    products::weight_gradient(forward, places, lanes, x, dy, gradient, rows);
+                    let sums = self.scratch.sums.as_chunks_mut().0;
+                    weight_gradient(forward, places, lanes, x, dy, sums, gradient, rows);
                 }
                 watch(index, Pass::WeightGradient);
             }

@@ -3,9 +3,10 @@
 use super::{CODES, Pass, Reach, VALUES, Workspace};
 use crate::kernels::LANES;
 use crate::kernels::correlation::{Finish, Start, correlate};
-use crate::kernels::layers::{self, Source, Target};
+use crate::kernels::halving::halve;
+use crate::kernels::layers::{self, Memory, Source, Target};
 use crate::kernels::pooling::{self, correlate_and_pool};
-use crate::layout::{pooled_at_once, rectified_at_once};
+use crate::layout::{Halving, halving, pooled_at_once, rectified_at_once};
 use crate::network::{Op, Window};
 use std::mem::take;
 use std::sync::Arc;
@@ -25,7 +26,17 @@ impl Workspace {
     ) {
         let network = Arc::clone(self.program.network());
         let lanes = self.lanes;
+        let mut done = 0;
         for (index, op) in network.ops[..end].iter().enumerate() {
+            if index < done {
+                continue;
+            }
+            if let Some((last, halving)) = self.halving_from(index).filter(|it| it.0 < end) {
+                self.forward_halving(halving);
+                watch(last, Pass::Forward);
+                done = last + 1;
+                continue;
+            }
             let (input, output) = (op.input(), op.output());
             let reach = Reach::of(&network, op);
             if reach != Reach::Own {
@@ -72,10 +83,10 @@ impl Workspace {
                 Op::Relu { .. } => layers::relu(lanes, x, y),
                 Op::ReluMaxPool { window, .. } => {
                     let first = self.first_code(output);
-                    let codes = &mut self.codes[output][first..];
-                    let (wild, rows) = (&mut self.wild[output], 0..y.value.shape.height);
+                    let (codes, wild) = (&mut self.codes[output][first..], &mut self.wild[output]);
                     *wild = [0.0; LANES];
-                    layers::relu_max_pool(window, lanes, x, y, codes, wild, rows);
+                    let (memory, rows) = (Memory { codes, wild }, 0..y.value.shape.height);
+                    layers::relu_max_pool(window, lanes, x, y, Some(memory), rows);
                 }
                 Op::MaxPool { window, .. } => layers::max_pool(window, lanes, x, y),
                 Op::AveragePool { window, .. } => layers::average_pool(window, lanes, x, y),
@@ -85,6 +96,38 @@ impl Workspace {
             self.values[output] = numbers;
             watch(index, Pass::Forward);
         }
+    }
+
+    /// Whether halvings are done in one go. Seats do their parts one by one, because some of them
+    /// reach for channels of others; so do small blocks, of which a vector holds several positions.
+    pub(super) fn halves_at_once(&self) -> bool {
+        self.seat.is_alone() && 1 << self.lanes == LANES
+    }
+
+    /// The halving that begins with operation `index`, and the operation with which it ends.
+    fn halving_from(&self, index: usize) -> Option<(usize, Halving)> {
+        let network = self.program.network();
+        let length = match network.ops[index] {
+            Op::Add { .. } => 4,
+            Op::Relu { .. } => 3,
+            _ => return None,
+        };
+        let last = index + length - 1;
+        let found = (last < network.ops.len()).then(|| halving(network, last))??;
+        let whole = found.shortcut.is_some() == (length == 4);
+        (whole && self.halves_at_once()).then_some((last, found))
+    }
+
+    fn forward_halving(&mut self, Halving { shortcut, value, pooled, phases }: Halving) {
+        let layout = &self.layout.values;
+        let mut numbers = [value, pooled, phases].map(|it| take(&mut self.values[it]));
+        let [y, means, parts] = &mut numbers;
+        let shortcut = shortcut.map(|it| Source { value: &layout[it], numbers: &self.values[it] });
+        let y = Target { value: &layout[value], numbers: y };
+        let means = Target { value: &layout[pooled], numbers: means };
+        let parts = Target { value: &layout[phases], numbers: parts };
+        halve(shortcut, y, means, parts);
+        [self.values[value], self.values[pooled], self.values[phases]] = numbers;
     }
 
     /// A convolution and the pool behind it.
@@ -104,8 +147,10 @@ impl Workspace {
             window,
             strip: Target { value: &x, numbers: &mut strip[at] },
             y: Target { value: &y, numbers: &mut numbers[to] },
-            codes: &mut self.codes[output][first..],
-            wild: &mut self.wild[output],
+            memory: self.remembers.then_some(Memory {
+                codes: &mut self.codes[output][first..],
+                wild: &mut self.wild[output],
+            }),
         };
         correlate_and_pool(&conv.forward, lanes, values, &self.values[input], pool);
         (self.values[between], self.values[output]) = (strip, numbers);

@@ -1,0 +1,134 @@
+//! The way into a residual block that halves the sides, in one go.
+//!
+//! What the block before has summed up is rectified, pooled for the shortcut and dealt out to
+//! phases for the convolution. Each of these does little with many numbers, which takes longer to
+//! read and write than to do. So a window of two by two is read once, and all is done to it. The
+//! way back is the same. Every number is what the operations alone would make it.
+
+#![allow(unsafe_code)]
+
+use super::layers::{Source, Target};
+use super::vector::{Isa, Vector};
+use super::{LANES, multiversion};
+use crate::network::Value;
+use crate::shape::Shape;
+
+multiversion! {
+    /// For whole blocks: y += the shortcut, over the channels that it has; y = max(y, 0); `pooled` =
+    /// the mean of each window of two by two; `phases` = the even and odd rows and columns.
+    halve(shortcut: Option<Source>, y: Target, pooled: Target, phases: Target) = halve_windows<Isa>
+}
+
+#[inline(always)]
+fn halve_windows<I: Isa>(shortcut: Option<Source>, y: Target, pooled: Target, phases: Target) {
+    let Shape { channels, height, width } = pooled.value.shape;
+    check(pooled.value, [y.value, phases.value]);
+    for target in [&y, &pooled, &phases] {
+        assert!(target.numbers.len() >= target.value.len() * LANES);
+    }
+    if let Some(shortcut) = shortcut {
+        let shape = Shape { channels: shortcut.value.shape.channels, ..y.value.shape };
+        assert_eq!(shortcut.value.shape, shape);
+        assert!(shortcut.numbers.len() >= shortcut.value.len() * LANES);
+    }
+    let one = I::Wide::splat(1.0);
+    let (zero, quarter) = (I::Wide::splat(0.0), I::Wide::splat(0.25));
+    for channel in 0..channels {
+        let added = shortcut.filter(|it| channel < it.value.shape.channels);
+        for row in 0..height {
+            let ys = two_rows(y.value, channel, row);
+            let addends = added.map(|it| two_rows(it.value, channel, row));
+            let parts = four_rows(phases.value, channel, row);
+            let means = pooled.value.row(channel, row) * LANES;
+            for place in (0..width * LANES).step_by(I::Wide::WIDTH) {
+                // The same lanes of two neighbours.
+                let (position, lane) = (place / LANES, place % LANES);
+                let pair = [0, 1].map(|next| (2 * position + next) * LANES + lane);
+                let mut sum = zero;
+                for (quarter, part) in parts.into_iter().enumerate() {
+                    let (row, column) = (quarter / 2, pair[quarter % 2]);
+                    // SAFETY: all values have rows and columns for all windows, as was checked.
+                    unsafe {
+                        let at = y.numbers.as_mut_ptr().add(ys[row] + column);
+                        let mut number = I::Wide::load(at);
+                        if let (Some(added), Some(addends)) = (added, addends) {
+                            let addend = added.numbers.as_ptr().add(addends[row] + column);
+                            number = number.add_product(one, I::Wide::load(addend));
+                        }
+                        let number = number.at_least(zero);
+                        number.store(at);
+                        number.store(phases.numbers.as_mut_ptr().add(part + place));
+                        sum = sum.add_product(one, number);
+                    }
+                }
+                let mean = zero.add_product(quarter, sum);
+                // SAFETY: as above.
+                unsafe { mean.store(pooled.numbers.as_mut_ptr().add(means + place)) };
+            }
+        }
+    }
+}
+
+multiversion! {
+    /// For whole blocks: dy = what the phases have of it, and its share of each window, where y is
+    /// positive; else 0.
+    halve_gradient(y: Source, pooled: Source, phases: Source, dy: Target)
+        = halve_gradient_windows<Isa>
+}
+
+#[inline(always)]
+fn halve_gradient_windows<I: Isa>(y: Source, pooled: Source, phases: Source, dy: Target) {
+    let Shape { channels, height, width } = pooled.value.shape;
+    check(pooled.value, [y.value, phases.value]);
+    check(pooled.value, [dy.value, phases.value]);
+    for source in [y, pooled, phases] {
+        assert!(source.numbers.len() >= source.value.len() * LANES);
+    }
+    assert!(dy.numbers.len() >= dy.value.len() * LANES);
+    let one = I::Wide::splat(1.0);
+    let (zero, quarter) = (I::Wide::splat(0.0), I::Wide::splat(0.25));
+    for channel in 0..channels {
+        for row in 0..height {
+            let deciding = two_rows(y.value, channel, row);
+            let to = two_rows(dy.value, channel, row);
+            let parts = four_rows(phases.value, channel, row);
+            let means = pooled.value.row(channel, row) * LANES;
+            for place in (0..width * LANES).step_by(I::Wide::WIDTH) {
+                let (position, lane) = (place / LANES, place % LANES);
+                let pair = [0, 1].map(|next| (2 * position + next) * LANES + lane);
+                // SAFETY: as in `halve_windows`.
+                unsafe {
+                    let mean = I::Wide::load(pooled.numbers.as_ptr().add(means + place));
+                    let share = zero.add_product(quarter, mean);
+                    for (quarter, part) in parts.into_iter().enumerate() {
+                        let (row, column) = (quarter / 2, pair[quarter % 2]);
+                        let part = I::Wide::load(phases.numbers.as_ptr().add(part + place));
+                        let y = I::Wide::load(y.numbers.as_ptr().add(deciding[row] + column));
+                        let number = part.add_product(one, share).where_positive(y);
+                        number.store(dy.numbers.as_mut_ptr().add(to[row] + column));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Checks that a value has the windows that `pooled` is of, and phases have a position for each.
+fn check(pooled: &Value, [value, phases]: [&Value; 2]) {
+    let Shape { channels, height, width } = pooled.shape;
+    assert_eq!(value.shape, Shape { channels, height: 2 * height, width: 2 * width });
+    assert_eq!(phases.shape.channels, 4 * channels);
+    assert!(phases.shape.height >= height && phases.shape.width >= width);
+}
+
+/// Where row `2 · row` of a channel starts, and where the next one does.
+#[inline(always)]
+fn two_rows(value: &Value, channel: usize, row: usize) -> [usize; 2] {
+    [0, 1].map(|next| value.row(channel, 2 * row + next) * LANES)
+}
+
+/// Where row `row` of each of a channel's phases starts.
+#[inline(always)]
+fn four_rows(value: &Value, channel: usize, row: usize) -> [usize; 4] {
+    [0, 1, 2, 3].map(|phase| value.row(4 * channel + phase, row) * LANES)
+}
