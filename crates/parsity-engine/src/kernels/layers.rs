@@ -1,5 +1,6 @@
 //! What stands between convolutions: ReLU, pooling, the shortcut's sum.
 
+use super::vector::Isa;
 use super::{LANES, multiversion};
 use crate::network::{Split, Value, Window};
 use crate::shape::Shape;
@@ -140,11 +141,11 @@ multiversion! {
     relu_max_pool(
         window: Window, lanes: u32, x: Source, y: Target, memory: Option<Memory>,
         rows: Range<usize>,
-    ) = relu_max_pool_body
+    ) = relu_max_pool_body<Isa>
 }
 
 #[inline(always)]
-fn relu_max_pool_body(
+fn relu_max_pool_body<I: Isa>(
     window: Window,
     lanes: u32,
     x: Source,
@@ -168,7 +169,7 @@ fn relu_max_pool_body(
             if window == TWO_BY_TWO {
                 let upper = &from[start..][..2 * width];
                 let lower = &from[start + x.value.columns()..][..2 * width];
-                pool_pairs(upper, lower, y, codes, wild);
+                pool_pairs::<I, IMAGES>(upper, lower, y, codes, wild);
                 continue;
             }
             for (column, (y, codes)) in y.iter_mut().zip(codes).enumerate() {
@@ -238,33 +239,59 @@ fn raise_only<const IMAGES: usize>(highest: &mut [f32; IMAGES], x: &[f32; IMAGES
     }
 }
 
-/// A row of windows of two by two, in steps of a whole window: the loop that the compiler
-/// does best.
+/// A row of windows of two by two. Where images do not fill a vector, as many windows as do are
+/// pooled at once.
 #[inline(always)]
-pub(super) fn pool_pairs<const IMAGES: usize>(
+pub(super) fn pool_pairs<I: Isa, const IMAGES: usize>(
     upper: &[[f32; IMAGES]],
     lower: &[[f32; IMAGES]],
     y: &mut [[f32; IMAGES]],
     codes: &mut [[u8; IMAGES]],
     wild: &mut [f32; IMAGES],
 ) {
-    let mut wilds = [[0.0; IMAGES]; 4];
-    let windows = upper.chunks_exact(2).zip(lower.chunks_exact(2));
-    for (((upper, lower), y), codes) in windows.zip(y).zip(codes) {
-        let mut highest = upper[0];
-        let mut place = [0; IMAGES];
-        raise(&mut highest, &mut place, &upper[1], 1);
-        raise(&mut highest, &mut place, &lower[0], 2);
-        raise(&mut highest, &mut place, &lower[1], 3);
-        note(&mut wilds[0], &upper[0]);
-        note(&mut wilds[1], &upper[1]);
-        note(&mut wilds[2], &lower[0]);
-        note(&mut wilds[3], &lower[1]);
-        (*y, *codes) = rectified_and_place(&highest, &place);
+    let mut wilds = [[0.0; LANES]; 4];
+    let mut done = 0;
+    if IMAGES < LANES {
+        let rows = [upper, lower].map(|row| row.as_flattened().as_chunks::<{ 2 * LANES }>().0);
+        let y = y.as_flattened_mut().as_chunks_mut::<LANES>().0;
+        let codes = codes.as_flattened_mut().as_chunks_mut::<LANES>().0;
+        for (((upper, lower), y), codes) in rows[0].iter().zip(rows[1]).zip(y).zip(codes) {
+            let window = [I::parted::<IMAGES>(upper), I::parted::<IMAGES>(lower)];
+            (*y, *codes) = pool_window(window.as_flattened(), &mut wilds);
+            done += LANES / IMAGES;
+        }
+    }
+    let mut rest = [[0.0; IMAGES]; 4];
+    let windows = upper[2 * done..].chunks_exact(2).zip(lower[2 * done..].chunks_exact(2));
+    for (((upper, lower), y), codes) in windows.zip(&mut y[done..]).zip(&mut codes[done..]) {
+        let window = [upper[0], upper[1], lower[0], lower[1]];
+        (*y, *codes) = pool_window(&window, &mut rest);
     }
     for image in 0..IMAGES {
-        wild[image] += wilds[0][image] + wilds[1][image] + wilds[2][image] + wilds[3][image];
+        wild[image] += rest[0][image] + rest[1][image] + rest[2][image] + rest[3][image];
     }
+    if IMAGES < LANES {
+        for (lane, wilds) in wilds.as_flattened().iter().enumerate() {
+            wild[lane % IMAGES] += wilds;
+        }
+    }
+}
+
+/// What a window of two by two passes on, and the code that tells from where.
+#[inline(always)]
+fn pool_window<const IMAGES: usize>(
+    window: &[[f32; IMAGES]],
+    wilds: &mut [[f32; IMAGES]; 4],
+) -> ([f32; IMAGES], [u8; IMAGES]) {
+    let mut highest = window[0];
+    let mut place = [0; IMAGES];
+    raise(&mut highest, &mut place, &window[1], 1);
+    raise(&mut highest, &mut place, &window[2], 2);
+    raise(&mut highest, &mut place, &window[3], 3);
+    for (wild, x) in wilds.iter_mut().zip(window) {
+        note(wild, x);
+    }
+    rectified_and_place(&highest, &place)
 }
 
 /// Zero stays zero, unless it meets a number that is not finite: then it is NaN for good.
@@ -338,11 +365,11 @@ multiversion! {
     /// dx has room for. Windows do not overlap.
     relu_max_pool_gradient(
         window: Window, lanes: u32, codes: &[u8], dy: Source, dx: Target, rows: Range<usize>,
-    ) = relu_max_pool_gradient_body
+    ) = relu_max_pool_gradient_body<Isa>
 }
 
 #[inline(always)]
-fn relu_max_pool_gradient_body(
+fn relu_max_pool_gradient_body<I: Isa>(
     window: Window,
     lanes: u32,
     codes: &[u8],
@@ -369,7 +396,18 @@ fn relu_max_pool_gradient_body(
                         dx[1] = passed_on(first + 1, codes, dy);
                     }
                 } else {
-                    let windows = dx.chunks_exact_mut(window.width).zip(dy).zip(codes);
+                    let mut done = 0;
+                    if window.width == 2 {
+                        let dx = dx.as_flattened_mut().as_chunks_mut::<LANES>().0;
+                        let dy = dy.as_flattened().as_chunks::<8>().0;
+                        let codes = codes.as_flattened().as_chunks::<8>().0;
+                        for ((dx, dy), codes) in dx.iter_mut().zip(dy).zip(codes) {
+                            *dx = I::handed_to_both::<IMAGES>(dy, codes, first);
+                            done += 8 / IMAGES.min(8);
+                        }
+                    }
+                    let dx = dx[done * window.width..].chunks_exact_mut(window.width);
+                    let windows = dx.zip(&dy[done..]).zip(&codes[done..]);
                     for ((dx, dy), codes) in windows {
                         for (dx, code) in dx.iter_mut().zip(first..) {
                             *dx = passed_on(code, codes, dy);

@@ -415,11 +415,11 @@ multiversion! {
     /// written. A function of its own, for tiles of all sizes: what it reads is still at hand.
     /// What a lone target can do as it is written is not done here.
     finish_tile(tile: &Tile, targets: Range<usize>, size: (usize, usize), numbers: &mut [f32])
-        = finish_tile_body
+        = finish_tile_body<Isa>
 }
 
 #[inline(always)]
-fn finish_tile_body(
+fn finish_tile_body<I: Isa>(
     tile: &Tile,
     targets: Range<usize>,
     (rows, length): (usize, usize),
@@ -476,7 +476,7 @@ fn finish_tile_body(
                     };
                     let codes = codes.add(code * LANES).cast();
                     let codes = std::slice::from_raw_parts_mut(codes, windows);
-                    pool_pairs(upper, lower, y, codes, &mut *wild);
+                    pool_pairs::<I, LANES>(upper, lower, y, codes, &mut *wild);
                 }
             }
         }

@@ -211,11 +211,41 @@ pub(crate) trait Isa {
     /// l and l + 2, then the last two.
     fn totals(sums: &[[f32; 16]; 16]) -> [f32; 16];
 
+    /// Neighbours part: of 32 numbers, every other `IMAGES`, and the rest.
+    #[inline(always)]
+    fn parted<const IMAGES: usize>(numbers: &[f32; 32]) -> [[f32; 16]; 2] {
+        [0, IMAGES].map(|side| std::array::from_fn(|lane| numbers[neighbour::<IMAGES>(lane, side)]))
+    }
+
+    /// Neighbours get what was handed to both: of each `IMAGES` of 8 numbers, the first neighbour
+    /// gets those whose code is `code`, the second those with the next one, and zeros.
+    #[inline(always)]
+    fn handed_to_both<const IMAGES: usize>(
+        numbers: &[f32; 8],
+        codes: &[u8; 8],
+        code: u8,
+    ) -> [f32; 16] {
+        std::array::from_fn(|lane| {
+            let (from, side) = giver::<IMAGES>(lane);
+            if codes[from] == code + side as u8 { numbers[from] } else { 0.0 }
+        })
+    }
+
     /// Rows become columns.
     #[inline(always)]
     fn transposed(rows: &[[f32; 16]; 16]) -> [[f32; 16]; 16] {
         std::array::from_fn(|column| std::array::from_fn(|row| rows[row][column]))
     }
+}
+
+/// Where lane `lane` of one side stands among neighbours; `side` is 0 or `IMAGES`.
+const fn neighbour<const IMAGES: usize>(lane: usize, side: usize) -> usize {
+    lane / IMAGES * 2 * IMAGES + side + lane % IMAGES
+}
+
+/// From where a neighbour gets lane `lane`, and which of the two it is.
+const fn giver<const IMAGES: usize>(lane: usize) -> (usize, usize) {
+    (lane / (2 * IMAGES) * IMAGES + lane % IMAGES, lane / IMAGES % 2)
 }
 
 /// `Isa::totals` without special instructions.
@@ -279,6 +309,63 @@ impl Isa for Avx512 {
             _mm512_storeu_ps(totals.as_mut_ptr(), _mm512_permutexvar_ps(order, packed));
             totals
         }
+    }
+
+    #[inline(always)]
+    fn parted<const IMAGES: usize>(numbers: &[f32; 32]) -> [[f32; 16]; 2] {
+        let mut parted = [[0.0; 16]; 2];
+        for side in 0..2 {
+            let places: [i32; 16] = const {
+                let mut places = [0; 16];
+                let mut lane = 0;
+                while lane < 16 {
+                    places[lane] = neighbour::<IMAGES>(lane, 0) as i32;
+                    lane += 1;
+                }
+                places
+            };
+            // SAFETY: as in `totals`.
+            unsafe {
+                let first = _mm512_loadu_ps(numbers.as_ptr());
+                let second = _mm512_loadu_ps(numbers.as_ptr().add(16));
+                let places = _mm512_loadu_si512(places.as_ptr().cast());
+                let places = _mm512_add_epi32(places, _mm512_set1_epi32((side * IMAGES) as i32));
+                let found = _mm512_permutex2var_ps(first, places, second);
+                _mm512_storeu_ps(parted[side].as_mut_ptr(), found);
+            }
+        }
+        parted
+    }
+
+    #[inline(always)]
+    fn handed_to_both<const IMAGES: usize>(
+        numbers: &[f32; 8],
+        codes: &[u8; 8],
+        code: u8,
+    ) -> [f32; 16] {
+        let (givers, sides): ([i32; 16], [i32; 16]) = const {
+            let (mut givers, mut sides) = ([0; 16], [0; 16]);
+            let mut lane = 0;
+            while lane < 16 {
+                let (from, side) = giver::<IMAGES>(lane);
+                (givers[lane], sides[lane]) = (from as i32, side as i32);
+                lane += 1;
+            }
+            (givers, sides)
+        };
+        let mut found = [0.0; 16];
+        // SAFETY: as in `totals`.
+        unsafe {
+            let givers = _mm512_loadu_si512(givers.as_ptr().cast());
+            let sides = _mm512_loadu_si512(sides.as_ptr().cast());
+            let wanted = _mm512_add_epi32(sides, _mm512_set1_epi32(i32::from(code)));
+            let codes = _mm512_cvtepu8_epi32(_mm_loadl_epi64(codes.as_ptr().cast()));
+            let named = _mm512_cmpeq_epi32_mask(_mm512_permutexvar_epi32(givers, codes), wanted);
+            let numbers = _mm512_castps256_ps512(_mm256_loadu_ps(numbers.as_ptr()));
+            let numbers = _mm512_maskz_permutexvar_ps(named, givers, numbers);
+            _mm512_storeu_ps(found.as_mut_ptr(), numbers);
+        }
+        found
     }
 
     /// Numbers of pairs of rows, then of quartets, then of all rows come together.
@@ -423,6 +510,39 @@ mod tests {
         if InstructionSet::in_use() == InstructionSet::Avx512 {
             assert_eq!(Avx512::transposed(&rows), columns);
         }
+    }
+
+    fn check_neighbours<const IMAGES: usize>() {
+        let numbers: [f32; 32] = std::array::from_fn(|place| 1.0 + place as f32);
+        let [left, right] = Portable::parted::<IMAGES>(&numbers);
+        for (place, number) in numbers.iter().enumerate() {
+            let (unit, image) = (place / IMAGES, place % IMAGES);
+            let side = if unit % 2 == 0 { &left } else { &right };
+            assert_eq!(side[unit / 2 * IMAGES + image], *number);
+        }
+        let (given, codes) = (numbers.first_chunk().unwrap(), [0, 1, 2, 3, 255, 1, 0, 3]);
+        for code in [0, 2] {
+            let found = Portable::handed_to_both::<IMAGES>(given, &codes, code);
+            for (place, number) in found.iter().enumerate() {
+                let (unit, image) = (place / IMAGES, place % IMAGES);
+                let from = unit / 2 * IMAGES + image;
+                let named = codes[from] == code + (unit % 2) as u8;
+                assert_eq!(*number, if named { given[from] } else { 0.0 });
+            }
+            #[cfg(target_arch = "x86_64")]
+            if InstructionSet::in_use() == InstructionSet::Avx512 {
+                assert_eq!(Avx512::parted::<IMAGES>(&numbers), [left, right]);
+                assert_eq!(Avx512::handed_to_both::<IMAGES>(given, &codes, code), found);
+            }
+        }
+    }
+
+    #[test]
+    fn neighbours_part_and_get_what_was_handed_to_both() {
+        check_neighbours::<1>();
+        check_neighbours::<2>();
+        check_neighbours::<4>();
+        check_neighbours::<8>();
     }
 
     #[test]
