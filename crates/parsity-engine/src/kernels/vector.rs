@@ -17,9 +17,14 @@ pub(super) fn at_hand(address: *const f32) -> *const f32 {
     #[cfg(target_arch = "x86_64")]
     {
         let mut address = address;
-        // SAFETY: no instruction at all.
+        // SAFETY: no instruction at all; only the compiler does not know that.
+        #[allow(clippy::pointers_in_nomem_asm_block)]
         unsafe {
-            std::arch::asm!("/* {0} */", inout(reg) address, options(pure, nomem, nostack, preserves_flags));
+            std::arch::asm!(
+                "/* {0} */",
+                inout(reg) address,
+                options(pure, nomem, nostack, preserves_flags)
+            );
         }
         address
     }
@@ -314,7 +319,7 @@ impl Isa for Avx512 {
     #[inline(always)]
     fn parted<const IMAGES: usize>(numbers: &[f32; 32]) -> [[f32; 16]; 2] {
         let mut parted = [[0.0; 16]; 2];
-        for side in 0..2 {
+        for (side, parted) in parted.iter_mut().enumerate() {
             let places: [i32; 16] = const {
                 let mut places = [0; 16];
                 let mut lane = 0;
@@ -331,7 +336,7 @@ impl Isa for Avx512 {
                 let places = _mm512_loadu_si512(places.as_ptr().cast());
                 let places = _mm512_add_epi32(places, _mm512_set1_epi32((side * IMAGES) as i32));
                 let found = _mm512_permutex2var_ps(first, places, second);
-                _mm512_storeu_ps(parted[side].as_mut_ptr(), found);
+                _mm512_storeu_ps(parted.as_mut_ptr(), found);
             }
         }
         parted
