@@ -6,7 +6,7 @@
 //! if only the weights need that.
 
 use crate::kernels::LANES;
-use crate::kernels::layers::TWO_BY_TWO;
+use crate::kernels::pools::TWO_BY_TWO;
 use crate::kernels::products::CHUNK;
 use crate::network::{Flow, Network, Op, Split, Value, Window};
 

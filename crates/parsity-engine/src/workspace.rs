@@ -13,7 +13,7 @@ use crate::examples::Material;
 use crate::kernels::held::lanes_of;
 use crate::kernels::intake::take_in;
 use crate::kernels::winners::Lists;
-use crate::kernels::{LANES, layers, loss};
+use crate::kernels::{LANES, layers, loss, pools};
 use crate::layout::{Layout, may_visit_winners};
 use crate::lowering::lower;
 use crate::network::{Network, Op, Value};
@@ -247,7 +247,7 @@ impl Workspace {
                 let rests = match self.program.network().ops[rectifier] {
                     Op::ReluMaxPool { output, .. } => {
                         self.forward_to(rectifier + 1, values, &mut unwatched);
-                        layers::pools_rest(self.lanes, &self.codes[output], &self.wild[output])
+                        pools::pools_rest(self.lanes, &self.codes[output], &self.wild[output])
                     }
                     op => {
                         self.forward_to(rectifier, values, &mut unwatched);

@@ -17,6 +17,7 @@ pub(crate) mod intake;
 pub(crate) mod layers;
 pub(crate) mod loss;
 pub(crate) mod pooling;
+pub(crate) mod pools;
 pub(crate) mod products;
 pub(crate) mod taps;
 mod tile;

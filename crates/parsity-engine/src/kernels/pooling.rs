@@ -6,7 +6,8 @@
 
 use super::LANES;
 use super::correlation::{Finish, Pooled, Start, TILE, correlate};
-use super::layers::{Memory, Source, TWO_BY_TWO, Target, relu_max_pool};
+use super::layers::{Source, Target};
+use super::pools::{Memory, TWO_BY_TWO, relu_max_pool};
 use super::taps::Correlation;
 use super::vector::InstructionSet;
 use crate::network::Window;

@@ -9,7 +9,8 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::held::{Handed, Lanes, held_gradient};
-use super::layers::{NOBODY, Source};
+use super::layers::Source;
+use super::pools::NOBODY;
 use super::taps::{Correlation, Grid, NONE, SHARERS, Tap};
 use super::vector::{Isa, Vector};
 use super::{LANES, multiversion};

@@ -7,7 +7,8 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::correlation::{Call, Finish, Pooled, Reads, Start};
-use super::layers::{each, highest_of_pairs, keep_where_positive, pool_pairs, relu_in_place_body};
+use super::layers::{each, keep_where_positive, relu_in_place_body};
+use super::pools::{highest_of_pairs, pool_pairs};
 use super::taps::{NONE, SHARERS, Tap, Turn};
 use super::vector::{Isa, Vector, at_hand};
 use super::{LANES, multiversion};

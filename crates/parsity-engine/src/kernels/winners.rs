@@ -14,7 +14,8 @@
 // Constant indices are names of registers.
 #![allow(clippy::needless_range_loop)]
 
-use super::layers::{NOBODY, Source, Target, each, with_images};
+use super::layers::{Source, Target, each, with_images};
+use super::pools::NOBODY;
 use super::vector::{Isa, Vector};
 use super::{LANES, multiversion};
 use crate::network::Window;

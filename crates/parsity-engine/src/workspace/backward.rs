@@ -6,7 +6,8 @@ use crate::conv::Gradients;
 use crate::kernels::LANES;
 use crate::kernels::correlation::{Finish, Start, correlate};
 use crate::kernels::halving::halve_gradient;
-use crate::kernels::layers::{self, Source, TWO_BY_TWO, Target};
+use crate::kernels::layers::{self, Source, Target};
+use crate::kernels::pools::{self, TWO_BY_TWO};
 use crate::kernels::products::{pooled_weight_gradient, weight_gradient};
 use crate::kernels::winners::{self, Pool};
 use crate::layout::{Halving, halving, pooled_at_once};
@@ -50,7 +51,7 @@ impl Workspace {
             let dx = Target { value: &dx, numbers };
             let pooled = rows.start / window.stride..rows.end / window.stride;
             let codes = &self.codes[output][first..];
-            layers::relu_max_pool_gradient(window, lanes, codes, dy, dx, pooled);
+            pools::relu_max_pool_gradient(window, lanes, codes, dy, dx, pooled);
             let (x, dy, forward) = (&self.values[input], &strip[at.clone()], &conv.forward);
             weight_gradient(forward, places, lanes, x, dy, sums, gradient, rows);
         }
@@ -247,20 +248,20 @@ impl Workspace {
                 Op::ReluMaxPool { window, .. } => {
                     let codes = &self.codes[output][self.first_code(output)..];
                     let rows = 0..dy.value.shape.height;
-                    layers::relu_max_pool_gradient(window, lanes, codes, dy, dx, rows);
+                    pools::relu_max_pool_gradient(window, lanes, codes, dy, dx, rows);
                 }
                 Op::MaxPool { window, .. } => {
                     if set {
                         dx.numbers.fill(0.0);
                     }
-                    layers::max_pool_gradient(window, lanes, x, y, dy, dx);
+                    pools::max_pool_gradient(window, lanes, x, y, dy, dx);
                 }
                 Op::AveragePool { window, .. } => {
                     let covered = window.tiles(dx.value.shape);
                     if set && !covered {
                         dx.numbers.fill(0.0);
                     }
-                    layers::average_pool_gradient(window, lanes, dy, dx, set && covered);
+                    pools::average_pool_gradient(window, lanes, dy, dx, set && covered);
                 }
                 Op::Split { split, .. } => {
                     if set && !split.covers(dx.value.shape, dy.value.shape) {
@@ -284,7 +285,7 @@ impl Workspace {
         };
         let (codes, wild) = (&self.codes[output], &self.wild[output]);
         // A seat does not know of the others' units.
-        self.seat.is_alone() && layers::nobody(codes) && wild.iter().all(|&wild| wild == 0.0)
+        self.seat.is_alone() && pools::nobody(codes) && wild.iter().all(|&wild| wild == 0.0)
     }
 }
 

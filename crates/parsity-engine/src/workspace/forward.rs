@@ -4,8 +4,9 @@ use super::{CODES, Pass, Reach, VALUES, Workspace};
 use crate::kernels::LANES;
 use crate::kernels::correlation::{Finish, Start, correlate};
 use crate::kernels::halving::halve;
-use crate::kernels::layers::{self, Memory, Source, Target};
+use crate::kernels::layers::{self, Source, Target};
 use crate::kernels::pooling::{self, correlate_and_pool};
+use crate::kernels::pools::{self, Memory};
 use crate::layout::{Halving, halving, pooled_at_once, rectified_at_once};
 use crate::network::{Op, Window};
 use std::mem::take;
@@ -86,10 +87,10 @@ impl Workspace {
                     let (codes, wild) = (&mut self.codes[output][first..], &mut self.wild[output]);
                     *wild = [0.0; LANES];
                     let (memory, rows) = (Memory { codes, wild }, 0..y.value.shape.height);
-                    layers::relu_max_pool(window, lanes, x, y, Some(memory), rows);
+                    pools::relu_max_pool(window, lanes, x, y, Some(memory), rows);
                 }
-                Op::MaxPool { window, .. } => layers::max_pool(window, lanes, x, y),
-                Op::AveragePool { window, .. } => layers::average_pool(window, lanes, x, y),
+                Op::MaxPool { window, .. } => pools::max_pool(window, lanes, x, y),
+                Op::AveragePool { window, .. } => pools::average_pool(window, lanes, x, y),
                 Op::Split { split, .. } => layers::split(split, lanes, x, y),
                 Op::Add { .. } => layers::add_channels(lanes, x, y, false),
             }
