@@ -9,7 +9,7 @@ use crate::kernels::correlation::piece;
 use crate::kernels::held::worth_holding;
 use crate::kernels::products::Places;
 use crate::kernels::taps::{Correlation, Grid, Group, Mask, NONE, SHARERS, Tap, Turn};
-use crate::layout::{Layout, has_rectified_input, may_visit_winners};
+use crate::layout::{Layout, has_rectified_input, may_visit_winners, pooled_at_once};
 use crate::network::{ConvShape, Flow, Network, Op, Value};
 use crate::numbers::Numbers;
 use crate::pattern::Pattern;
@@ -26,8 +26,8 @@ const WORTH: usize = 48;
 
 /// The same where no targets share what they read: a piece of rows reads little of a source, and
 /// each target has turns of its own.
-const NEAR_ALONE: usize = 60 * 1024;
-const WORTH_ALONE: usize = 16;
+const NEAR_ALONE: usize = 48 * 1024;
+const WORTH_ALONE: usize = 20;
 
 /// Where at least this share of a layer survives, it is computed as if nothing had been
 /// pruned, with zeros for the missing weights: sharing what is read saves more than visiting
@@ -64,11 +64,14 @@ pub(crate) fn lower(
     let lower = |index: usize| match network.ops[index] {
         Op::Conv { input, output, shape } => {
             let rectified = has_rectified_input(network, index, lanes);
+            let flows = network.flows[index] != Flow::Stop;
+            // Pooled tile by tile, both ways, targets that work alone are never slower.
+            let alone = 1 << lanes == LANES && !flows && pooled_at_once(network, index).is_some();
+            let crossover = if alone { 1.0 } else { crossover(lanes) };
             let lowering = Lowering {
                 rectified,
-                ..Lowering::new(network, pattern, layout, lanes, input, output, shape)
+                ..Lowering::new(network, pattern, layout, lanes, crossover, (input, output), shape)
             };
-            let flows = network.flows[index] != Flow::Stop;
             let at_winners =
                 program.may_visit_winners() && may_visit_winners(network, index).is_some();
             Some(lowering.conv(seat, flows, at_winners))
@@ -149,8 +152,8 @@ impl<'a> Lowering<'a> {
         pattern: &Pattern,
         layout: &'a Layout,
         lanes: u32,
-        input: usize,
-        output: usize,
+        crossover: f64,
+        (input, output): (usize, usize),
         shape: ConvShape,
     ) -> Self {
         let tensor = &network.tensors()[shape.weight];
@@ -166,7 +169,7 @@ impl<'a> Lowering<'a> {
         let weights = tensor.range.len();
         let share = locals.len() as f64 / weights as f64;
         let whole = locals.len() == weights;
-        let filled = !whole && share >= crossover(lanes);
+        let filled = !whole && share >= crossover;
         let kernel = Kernel {
             weights: weights / shape.filters,
             size: tensor.dims.get(2).copied().unwrap_or(1),
