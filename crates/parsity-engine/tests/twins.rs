@@ -291,6 +291,19 @@ fn both_shortcuts_agree() {
     }
 }
 
+/// Nothing flows on from a first layer: its gradient is made from the codes of the pool.
+#[test]
+fn a_pruned_first_layer_that_is_pooled_at_once_agrees() {
+    for (height, width) in [(4, 4), (6, 10), (2, 22)] {
+        let pool = Layer::MaxPool { size: 2, stride: 2 };
+        let layers =
+            [conv("a", 5, 3, 1, Padding::Same), Layer::Relu, pool, Layer::Flatten, dense(3)];
+        for density in [0.3, 0.8] {
+            compare(Shape::new(2, height, width), &layers, 16, Some(density));
+        }
+    }
+}
+
 #[test]
 fn pooling_before_the_first_parameters_agrees() {
     let layers = [Layer::AveragePool { size: 2, stride: 2 }, Layer::Relu, Layer::Flatten, dense(2)];
