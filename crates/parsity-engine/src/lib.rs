@@ -27,6 +27,7 @@ mod profile;
 mod program;
 mod pruning;
 pub mod random;
+mod reads;
 mod seats;
 mod session;
 mod shape;

@@ -1,0 +1,142 @@
+//! The order in which a correlation reads: blocks of sources, and who has a turn in which.
+//!
+//! Apart from where survivors read, because this knows nothing of convolutions: only who reads
+//! which source, and what the nearest cache has room for.
+
+use crate::kernels::taps::{Group, SHARERS, Tap, Turn};
+use std::ops::Range;
+
+/// Bytes of a source that should stay in the nearest cache while all targets read it.
+const NEAR: usize = 32 * 1024;
+
+/// Taps of one target that are worth a turn of loading and storing its sums.
+const WORTH: usize = 48;
+
+/// The same where no targets share what they read: a piece of rows reads little of a source, and
+/// each target has turns of its own.
+const NEAR_ALONE: usize = 48 * 1024;
+const WORTH_ALONE: usize = 20;
+
+/// One product of a correlation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Read {
+    pub(crate) source: usize,
+    pub(crate) target: usize,
+    /// Number of its column and row shift.
+    pub(crate) list: usize,
+    pub(crate) tap: Tap,
+}
+
+/// How the reads of a correlation are sorted.
+pub(crate) struct List {
+    pub(crate) sources: usize,
+    pub(crate) targets: usize,
+    /// The targets that are computed. Blocks do not depend on which these are, so the order of
+    /// their sums does not, either.
+    pub(crate) kept: Range<usize>,
+    /// Pairs of column and row shifts.
+    pub(crate) lists: usize,
+    /// Bytes that one position reads of one source channel.
+    pub(crate) per_source: usize,
+    pub(crate) dense: bool,
+}
+
+impl List {
+    /// Taps in the order (block of sources, group of targets, shift), where each begins,
+    /// the groups, and which of them have a turn in each block. Sharers are represented by the
+    /// first of them.
+    pub(crate) fn sorted(
+        &self,
+        mut reads: Vec<Read>,
+    ) -> (Vec<Tap>, Vec<u32>, Vec<Group>, Vec<Vec<Turn>>) {
+        // Few taps are not worth many blocks: each costs a turn of loading and storing sums.
+        let near = (self.near() / self.per_source).clamp(1, self.sources);
+        let worth = reads.len() / (self.targets * WORTH);
+        let blocks = match self.dense {
+            true => self.sources.div_ceil(near).min(worth).max(1),
+            false => self.sources.div_ceil(near),
+        };
+        let near = self.sources.div_ceil(blocks);
+        let blocks = self.sources.div_ceil(near);
+        let turns = self.turns(&reads, near, blocks);
+        let block = |read: &Read| turns[read.target][read.source / near];
+        let targets = self.kept.len();
+        let shared = if self.dense { targets / SHARERS } else { 0 };
+        let groups: Vec<Group> = (0..shared)
+            .map(|group| Group { first: (group * SHARERS) as u32, shared: true })
+            .chain(
+                (shared * SHARERS..targets)
+                    .map(|target| Group { first: target as u32, shared: false }),
+            )
+            .collect();
+        let group = |target: usize| match target < shared * SHARERS {
+            true => target.is_multiple_of(SHARERS).then_some(target / SHARERS),
+            false => Some(target - shared * (SHARERS - 1)),
+        };
+        let place = |read: &Read| {
+            group(read.target - self.kept.start)
+                .map(|group| (block(read) * groups.len() + group) * self.lists + read.list)
+        };
+        let mut starts = vec![0u32; blocks * groups.len() * self.lists + 1];
+        reads.retain(|read| self.kept.contains(&read.target) && place(read).is_some());
+        // Counting sort: reads of one place keep their order.
+        for read in &reads {
+            starts[place(read).map_or(0, |place| place + 1)] += 1;
+        }
+        for place in 1..starts.len() {
+            starts[place] += starts[place - 1];
+        }
+        let mut next = starts.clone();
+        let mut taps = vec![Tap { offset: 0, weight: 0 }; reads.len()];
+        for read in &reads {
+            let next = &mut next[place(read).unwrap_or(0)];
+            taps[*next as usize] = read.tap;
+            *next += 1;
+        }
+        let turn = |block: usize, (index, group): (usize, &Group)| {
+            let turns = &turns[self.kept.start + group.first as usize];
+            let turn = Turn {
+                group: index as u32,
+                begins: turns[0] == block,
+                ends: turns[blocks - 1] == block,
+            };
+            turns.contains(&block).then_some(turn)
+        };
+        let turns_of = |block| groups.iter().enumerate().filter_map(move |it| turn(block, it));
+        let turns = (0..blocks).map(|block| turns_of(block).collect()).collect();
+        (taps, starts, groups, turns)
+    }
+
+    /// For each target and block of `near` sources: the block in whose turn it reads them. Few
+    /// reads are not worth a turn of loading and storing sums, so they wait for more.
+    fn turns(&self, reads: &[Read], near: usize, blocks: usize) -> Vec<Vec<usize>> {
+        let mut counts = vec![vec![0; blocks]; self.targets];
+        for read in reads {
+            counts[read.target][read.source / near] += 1;
+        }
+        let turns = |counts: Vec<usize>| {
+            let mut turns: Vec<usize> = (0..blocks).collect();
+            let (mut waiting, mut sum, mut before) = (0, 0, None);
+            for block in 0..blocks {
+                sum += counts[block];
+                if sum >= self.worth() || block + 1 == blocks {
+                    // What is left at the end joins the turn before.
+                    let turn = before.filter(|_| sum < self.worth()).unwrap_or(block);
+                    turns[waiting..=block].fill(turn);
+                    (waiting, sum, before) = (block + 1, 0, Some(turn));
+                }
+            }
+            turns
+        };
+        counts.into_iter().map(turns).collect()
+    }
+
+    /// Reads of one target that are worth a turn: each list of them costs something.
+    fn worth(&self) -> usize {
+        if self.dense { 1 } else { WORTH_ALONE + self.lists }
+    }
+
+    fn near(&self) -> usize {
+        if self.dense { NEAR } else { NEAR_ALONE }
+    }
+}
