@@ -42,7 +42,9 @@ impl Layout {
 /// The window by which operation `index + 1` pools what the convolution `index` writes.
 pub(crate) fn pooled_at_once(network: &Network, index: usize) -> Option<Window> {
     match (&network.ops[index], network.ops.get(index + 1)?) {
-        (Op::Conv { output, .. }, Op::ReluMaxPool { input, window, .. }) if input == output => {
+        (Op::Conv { output, onto: false, .. }, Op::ReluMaxPool { input, window, .. })
+            if input == output =>
+        {
             Some(*window)
         }
         _ => None,
@@ -60,7 +62,7 @@ pub(crate) fn may_visit_winners(network: &Network, index: usize) -> Option<Windo
 }
 
 /// Blocks of at least `1 << WIDE` images have tiles that are worth a ReLU of their own.
-const WIDE: u32 = 3;
+pub(crate) const WIDE: u32 = 3;
 
 /// Whether operation `index` is a convolution whose output is rectified tile by tile, in place.
 pub(crate) fn rectified_at_once(network: &Network, index: usize, lanes: u32) -> bool {
@@ -111,5 +113,7 @@ pub(crate) fn halving(network: &Network, last: usize) -> Option<Halving> {
     });
     // The gradient of the phases comes first, then that of the pool.
     let flows = network.flows[last] == Flow::Set && network.flows[last - 1] == Flow::Add;
-    (alike && fits && flows).then_some(Halving { shortcut, value, pooled, phases })
+    // So that what was rectified need not be there as a whole.
+    let read_again = network.ops[last + 1..].iter().any(|op| op.input() == value);
+    (alike && fits && flows && !read_again).then_some(Halving { shortcut, value, pooled, phases })
 }

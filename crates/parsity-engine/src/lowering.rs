@@ -52,7 +52,7 @@ pub(crate) fn lower(
 ) -> Vec<Option<Conv>> {
     let (network, pattern) = (program.network(), program.pattern());
     let lower = |index: usize| match network.ops[index] {
-        Op::Conv { input, output, shape } => {
+        Op::Conv { input, output, shape, .. } => {
             let rectified = has_rectified_input(network, index, lanes);
             let flows = network.flows[index] != Flow::Stop;
             // Pooled tile by tile, both ways, targets that work alone are never slower.
@@ -69,6 +69,21 @@ pub(crate) fn lower(
         _ => None,
     };
     (0..network.ops.len()).map(lower).collect()
+}
+
+/// Rows and columns of `value` that have a gradient: those of phases that lie inside of what was
+/// split, and else all.
+fn inside(network: &Network, value: usize) -> (usize, usize) {
+    let Shape { height, width, .. } = network.values[value].shape;
+    let split = network.ops.iter().find_map(|op| match *op {
+        Op::Split { input, output, split } if output == value => Some((input, split)),
+        _ => None,
+    });
+    let Some((whole, split)) = split else { return (height, width) };
+    let along = |side: usize, pad: usize| (side + pad).div_ceil(split.stride);
+    let whole = network.values[whole].shape;
+    let (rows, columns) = (along(whole.height, split.pad_top), along(whole.width, split.pad_left));
+    (rows.min(height), columns.min(width))
 }
 
 /// A survivor: filter, input channel, row and column of the kernel, place in the values.
@@ -96,11 +111,12 @@ impl Kernel {
     /// Number `local` of the tensor, whose value stands at `place`.
     fn survivor(&self, place: usize, local: usize) -> Survivor {
         let Kernel { weights, size, split } = *self;
+        let channels = weights / (size * size);
         let (channel, tap) = (local % weights / (size * size), local % (size * size));
         let (row, column) = (tap / size, tap % size);
         Survivor {
             filter: local / weights,
-            channel: (channel * split + row % split) * split + column % split,
+            channel: (row % split * split + column % split) * channels + channel,
             row: row / split,
             column: column / split,
             place: place as u32,
@@ -119,6 +135,8 @@ struct Lowering<'a> {
     input_gradient: &'a Value,
     output_gradient: &'a Value,
     survivors: Vec<Survivor>,
+    /// Rows and columns of the input whose gradient matters.
+    flows_to: (usize, usize),
     /// Whether its input gradient is masked.
     rectified: bool,
     /// Whether nothing was pruned.
@@ -189,6 +207,7 @@ impl<'a> Lowering<'a> {
             input_gradient: &layout.gradients[input],
             output_gradient: &layout.gradients[output],
             survivors,
+            flows_to: inside(network, input),
             rectified: false,
             dense: whole || filled,
             share,
@@ -305,6 +324,7 @@ impl<'a> Lowering<'a> {
             targets: shape.filters,
             kept: filters.clone(),
             lists: 1,
+            alike: shape.filters,
             per_source: match self.dense {
                 true => self.bytes(shape.height * input.columns()),
                 false => self.bytes(self.reach(&grid, input.columns())),
@@ -343,7 +363,7 @@ impl<'a> Lowering<'a> {
         let kept = channels.start * each..channels.end * each;
         let (height, width) = match shape.flat {
             true => (1, 1),
-            false => (input.shape.height, input.shape.width),
+            false => self.flows_to,
         };
         let shift = |pad: usize, kernel: usize| pad as isize - kernel as isize;
         let shifts =
@@ -352,7 +372,7 @@ impl<'a> Lowering<'a> {
         let mut column_shifts = shifts(shape.pad_left, shape.width);
         // Telling taps apart by column pays where much of a row would be computed for
         // nothing; where targets share their reading, only in the widest blocks.
-        let dense = self.dense && shape.split == 1;
+        let dense = self.dense;
         if dense && 1 << self.lanes < LANES || width * 5 < output.shape.width * 6 {
             column_shifts = vec![0];
         }
@@ -382,6 +402,8 @@ impl<'a> Lowering<'a> {
             targets: self.channels(),
             kept: kept.clone(),
             lists: column_shifts.len() * row_shifts.len(),
+            // Those of one phase.
+            alike: self.channels() / (shape.split * shape.split),
             per_source: match dense {
                 true => self.bytes(row_shifts.len() * output.columns()),
                 false => self.bytes(self.reach(&grid, output.columns())),
@@ -402,7 +424,7 @@ impl<'a> Lowering<'a> {
             source_rows: output.shape.height,
             column_shifts,
             source_columns: output.shape.width,
-            step: shape.height * shape.width,
+            step: self.kernel.size * self.kernel.size,
             targets: kept.clone().map(target).collect(),
             biases: vec![],
             mask: self.rectified.then(|| Mask {

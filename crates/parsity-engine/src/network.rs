@@ -8,6 +8,7 @@ mod builder;
 
 use crate::kernels::LANES;
 use crate::kernels::winners::{COLUMNS, Frame};
+use crate::layout::pooled_at_once;
 use crate::shape::Shape;
 use builder::Builder;
 use std::ops::Range;
@@ -263,6 +264,8 @@ pub(crate) enum Op {
         input: usize,
         output: usize,
         shape: ConvShape,
+        /// Whether it adds to what its output already is: the shortcut around it.
+        onto: bool,
     },
     /// In place where `input == output`.
     Relu {
@@ -301,7 +304,7 @@ pub(crate) enum Op {
 impl Op {
     /// Whether it adds to what its output already is.
     pub(crate) fn adds(&self) -> bool {
-        matches!(self, Op::Add { .. })
+        matches!(self, Op::Add { .. } | Op::Conv { onto: true, .. })
     }
 
     pub(crate) fn input(&self) -> usize {
@@ -355,6 +358,9 @@ pub struct Network {
     pub(crate) scores: usize,
 }
 
+/// Bytes of a value that two threads' shares of the farthest cache have room for many of.
+const LARGE: usize = 512 * 1024;
+
 impl Network {
     /// Checks `layers` on images of shape `input` and lowers them.
     pub fn new(input: Shape, layers: &[Layer]) -> Result<Self, NetworkError> {
@@ -364,6 +370,17 @@ impl Network {
     /// The shape of the images it takes.
     pub fn input(&self) -> Shape {
         self.values[0].shape
+    }
+
+    /// The most images of a block: `LANES`, or half of them where values are so large that what a
+    /// block leaves behind on its way forward would not wait in a cache for its way back.
+    pub(crate) fn most_images(&self) -> usize {
+        let whole = (0..self.ops.len()).filter(|&op| pooled_at_once(self, op).is_none());
+        let lengths = whole.map(|op| self.values[self.ops[op].output()].len());
+        match lengths.max().unwrap_or(0) * size_of::<[f32; LANES]>() > LARGE {
+            true => LANES / 2,
+            false => LANES,
+        }
     }
 
     /// How many classes it tells apart.

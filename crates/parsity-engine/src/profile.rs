@@ -6,7 +6,7 @@ use crate::layout::halving;
 use crate::network::Op;
 use crate::program::Program;
 use crate::seats::Seat;
-use crate::workspace::{Pass, Workspace};
+use crate::workspace::{Pass, Workspace, lanes};
 use std::sync::Arc;
 
 /// How long one kernel takes for one image.
@@ -31,9 +31,10 @@ pub fn profile(
     rounds: usize,
     clock: &dyn Fn() -> f64,
 ) -> Vec<KernelTime> {
-    let mut workspace = Workspace::new(program, LANES.ilog2(), Seat::alone());
+    let images = 1 << lanes(program.network(), LANES);
+    let mut workspace = Workspace::new(program, lanes(program.network(), LANES), Seat::alone());
     let mut gradient = vec![0.0; values.len()];
-    let examples: Vec<u32> = (0..material.examples().len().min(LANES) as u32).collect();
+    let examples: Vec<u32> = (0..material.examples().len().min(images) as u32).collect();
     workspace.fill(values);
     workspace.fill_for_gradients(values);
     workspace.load(material, &examples);
@@ -68,7 +69,7 @@ pub fn profile(
             Op::Split { .. } => "split by stride".into(),
             Op::Add { .. } => "shortcut".into(),
         };
-        KernelTime { layer, pass, weight, seconds: seconds[seconds.len() / 2] / LANES as f64 }
+        KernelTime { layer, pass, weight, seconds: seconds[seconds.len() / 2] / images as f64 }
     };
     times.into_iter().map(describe).collect()
 }

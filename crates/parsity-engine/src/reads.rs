@@ -34,6 +34,8 @@ pub(crate) struct List {
     /// The targets that are computed. Blocks do not depend on which these are, so the order of
     /// their sums does not, either.
     pub(crate) kept: Range<usize>,
+    /// Neighbouring targets of which, in a whole layer, all read the same.
+    pub(crate) alike: usize,
     /// Pairs of column and row shifts.
     pub(crate) lists: usize,
     /// Bytes that one position reads of one source channel.
@@ -60,21 +62,13 @@ impl List {
         let blocks = self.sources.div_ceil(near);
         let turns = self.turns(&reads, near, blocks);
         let block = |read: &Read| turns[read.target][read.source / near];
-        let targets = self.kept.len();
-        let shared = if self.dense { targets / SHARERS } else { 0 };
-        let groups: Vec<Group> = (0..shared)
-            .map(|group| Group { first: (group * SHARERS) as u32, shared: true })
-            .chain(
-                (shared * SHARERS..targets)
-                    .map(|target| Group { first: target as u32, shared: false }),
-            )
-            .collect();
-        let group = |target: usize| match target < shared * SHARERS {
-            true => target.is_multiple_of(SHARERS).then_some(target / SHARERS),
-            false => Some(target - shared * (SHARERS - 1)),
-        };
+        let groups = self.groups();
+        let mut group_of = vec![None; self.kept.len()];
+        for (index, group) in groups.iter().enumerate() {
+            group_of[group.first as usize] = Some(index);
+        }
         let place = |read: &Read| {
-            group(read.target - self.kept.start)
+            group_of[read.target - self.kept.start]
                 .map(|group| (block(read) * groups.len() + group) * self.lists + read.list)
         };
         let mut starts = vec![0u32; blocks * groups.len() * self.lists + 1];
@@ -105,6 +99,20 @@ impl List {
         let turns_of = |block| groups.iter().enumerate().filter_map(move |it| turn(block, it));
         let turns = (0..blocks).map(|block| turns_of(block).collect()).collect();
         (taps, starts, groups, turns)
+    }
+
+    /// Who shares what is read: as many as can, then those that are left over.
+    fn groups(&self) -> Vec<Group> {
+        let mut groups = vec![];
+        let mut target = self.kept.start;
+        while target < self.kept.end {
+            let end = (target + 1).next_multiple_of(self.alike).min(self.kept.end);
+            let shared = self.dense && target + SHARERS <= end;
+            groups.push(Group { first: (target - self.kept.start) as u32, shared });
+            target += if shared { SHARERS } else { 1 };
+        }
+        groups.sort_by_key(|group| !group.shared);
+        groups
     }
 
     /// For each target and block of `near` sources: the block in whose turn it reads them. Few

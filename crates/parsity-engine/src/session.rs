@@ -5,7 +5,6 @@
 
 use crate::batches::Batches;
 use crate::examples::Material;
-use crate::kernels::LANES;
 use crate::optimizer::{Optimizer, Schedule};
 use crate::program::Program;
 use crate::seats::Seat;
@@ -141,8 +140,9 @@ impl Session {
 
     /// The class scores of each of `examples`.
     pub fn scores(&self, examples: &[u32]) -> Vec<Vec<f32>> {
-        let mut workspace = Workspace::new(&self.program, lanes(examples.len()), Seat::alone());
-        let blocks = examples.chunks(LANES);
+        let lanes = lanes(self.program.network(), examples.len());
+        let mut workspace = Workspace::new(&self.program, lanes, Seat::alone());
+        let blocks = examples.chunks(1 << lanes);
         blocks.flat_map(|block| workspace.scores(&self.material, &self.weights, block)).collect()
     }
 

@@ -250,9 +250,10 @@ impl Team {
         piece: usize,
         pieces: Range<usize>,
     ) {
+        let network = program.network();
         let lanes = match task {
-            Task::Gradient { .. } | Task::Together { .. } => lanes(indices.len()),
-            Task::Look { .. } => LANES.ilog2(),
+            Task::Gradient { .. } | Task::Together { .. } => lanes(network, indices.len()),
+            Task::Look { .. } => lanes(network, LANES),
         };
         let job = Job {
             program: Arc::clone(program),

@@ -24,10 +24,10 @@ use crate::shape::Shape;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How many images a block has in a batch of `batch`, as a power of two: a function of
-/// the batch alone, so that the order of every sum is, too.
-pub(crate) fn lanes(batch: usize) -> u32 {
-    batch.clamp(1, LANES).next_power_of_two().ilog2()
+/// How many images a block of `network` has in a batch of `batch`, as a power of two: a function
+/// of these alone, so that the order of every sum is, too.
+pub(crate) fn lanes(network: &Network, batch: usize) -> u32 {
+    batch.clamp(1, network.most_images()).next_power_of_two().ilog2()
 }
 
 /// Bytes that a thread needs for one block of `network` in a batch of `batch`: activations,
@@ -36,15 +36,16 @@ pub(crate) fn lanes(batch: usize) -> u32 {
 /// lists come on top, at most 16 bytes per survivor, and two copies of each layer that is
 /// computed with zeros for what was pruned.
 pub fn block_bytes(network: &Network, batch: usize) -> usize {
+    let lanes = lanes(network, batch);
     let numbers = |values: &[Value]| -> usize {
-        values.iter().map(|value| (value.len() << lanes(batch)).next_multiple_of(16)).sum()
+        values.iter().map(|value| (value.len() << lanes).next_multiple_of(16)).sum()
     };
-    let layout = Layout::new(network, lanes(batch));
-    let scratch = Scratch::new(network, lanes(batch));
+    let layout = Layout::new(network, lanes);
+    let scratch = Scratch::new(network, lanes);
     let numbers = numbers(&layout.values) + numbers(&layout.gradients);
     (numbers + scratch.images.len() + scratch.sums.len()) * size_of::<f32>()
         + scratch.lists.bytes()
-        + (pooled(network).map(|(_, codes)| codes).sum::<usize>() << lanes(batch))
+        + (pooled(network).map(|(_, codes)| codes).sum::<usize>() << lanes)
 }
 
 /// Room that is used for one convolution after the other.
@@ -64,7 +65,7 @@ impl Scratch {
         let weights = network.tensors().iter().map(|tensor| tensor.range.len()).max();
         let sums = Numbers::new(lanes_of(weights.unwrap_or(0)) * LANES);
         for (index, op) in network.ops.iter().enumerate() {
-            let (Some(window), Op::Conv { input, output, shape }) =
+            let (Some(window), Op::Conv { input, output, shape, .. }) =
                 (may_visit_winners(network, index), *op)
             else {
                 continue;
@@ -222,9 +223,22 @@ impl Workspace {
         sum
     }
 
-    /// Of which of a block of examples the answer to `question` is yes, a bit each. The layers
+    /// Of which of at most `LANES` examples the answer to `question` is yes, a bit each. The layers
     /// that keep values of their own must have been filled.
     pub(crate) fn find(
+        &mut self,
+        question: Question,
+        material: &Material,
+        values: &[f32],
+        indices: &[u32],
+    ) -> u16 {
+        let blocks = indices.chunks(1 << self.lanes).enumerate();
+        blocks.fold(0, |bits, (block, indices)| {
+            bits | self.find_in_block(question, material, values, indices) << (block << self.lanes)
+        })
+    }
+
+    fn find_in_block(
         &mut self,
         question: Question,
         material: &Material,
@@ -251,7 +265,7 @@ impl Workspace {
                     }
                     op => {
                         self.forward_to(rectifier, values, &mut unwatched);
-                        layers::rests(&self.values[op.input()])
+                        layers::rests(self.lanes, &self.values[op.input()])
                     }
                 };
                 bits(&|image| !rests[image])
@@ -414,7 +428,7 @@ mod tests {
         let pattern = Arc::new(Pattern::dense(network.parameters()));
         let program = Arc::new(Program::new(Arc::clone(&network), pattern));
         for batch in [1, 3, 16, 400] {
-            let workspace = Workspace::new(&program, lanes(batch), Seat::alone());
+            let workspace = Workspace::new(&program, lanes(&network, batch), Seat::alone());
             let buffers = workspace.values.iter().chain(&workspace.gradients);
             let numbers: usize = buffers.map(|numbers| size_of_val(&**numbers)).sum();
             let codes: usize = workspace.codes.iter().map(Vec::len).sum();

@@ -32,7 +32,7 @@ pub(crate) fn piece(row: usize) -> (usize, usize) {
 pub(crate) enum Start {
     /// The bias, or zero.
     Bias,
-    /// What stands in the target.
+    /// What stands in the target, and the bias.
     Target,
 }
 

@@ -8,55 +8,78 @@
 #![allow(unsafe_code)]
 
 use super::layers::{Source, Target};
+use super::multiversion;
 use super::vector::{Isa, Vector};
-use super::{LANES, multiversion};
 use crate::network::Value;
 use crate::shape::Shape;
 
 multiversion! {
-    /// For whole blocks: y += the shortcut, over the channels that it has; y = max(y, 0); `pooled` =
+    /// For blocks of 8 or 16 images: y += the shortcut, over the channels that it has; y = max(y, 0); `pooled` =
     /// the mean of each window of two by two; `phases` = the even and odd rows and columns.
-    halve(shortcut: Option<Source>, y: Target, pooled: Target, phases: Target) = halve_windows<Isa>
+    /// Without a shortcut y stays as it is: nobody reads it again.
+    halve(lanes: u32, shortcut: Option<Source>, y: Target, pooled: Target, phases: Target)
+        = halve_block<Isa>
 }
 
 #[inline(always)]
-fn halve_windows<I: Isa>(shortcut: Option<Source>, y: Target, pooled: Target, phases: Target) {
+fn halve_block<I: Isa>(
+    lanes: u32,
+    shortcut: Option<Source>,
+    y: Target,
+    pooled: Target,
+    phases: Target,
+) {
+    match lanes {
+        4 => halve_windows::<I::Wide, 16>(shortcut, y, pooled, phases),
+        _ => halve_windows::<I::Eight, 8>(shortcut, y, pooled, phases),
+    }
+}
+
+#[inline(always)]
+fn halve_windows<V: Vector, const IMAGES: usize>(
+    shortcut: Option<Source>,
+    y: Target,
+    pooled: Target,
+    phases: Target,
+) {
     let Shape { channels, height, width } = pooled.value.shape;
     check(pooled.value, [y.value, phases.value]);
     for target in [&y, &pooled, &phases] {
-        assert!(target.numbers.len() >= target.value.len() * LANES);
+        assert!(target.numbers.len() >= target.value.len() * IMAGES);
     }
     if let Some(shortcut) = shortcut {
         let shape = Shape { channels: shortcut.value.shape.channels, ..y.value.shape };
         assert_eq!(shortcut.value.shape, shape);
-        assert!(shortcut.numbers.len() >= shortcut.value.len() * LANES);
+        assert!(shortcut.numbers.len() >= shortcut.value.len() * IMAGES);
     }
-    let one = I::Wide::splat(1.0);
-    let (zero, quarter) = (I::Wide::splat(0.0), I::Wide::splat(0.25));
+    let one = V::splat(1.0);
+    let (zero, quarter) = (V::splat(0.0), V::splat(0.25));
     for channel in 0..channels {
         let added = shortcut.filter(|it| channel < it.value.shape.channels);
         for row in 0..height {
-            let ys = two_rows(y.value, channel, row);
-            let addends = added.map(|it| two_rows(it.value, channel, row));
-            let parts = four_rows(phases.value, channel, row);
-            let means = pooled.value.row(channel, row) * LANES;
-            for place in (0..width * LANES).step_by(I::Wide::WIDTH) {
+            let ys = two_rows::<IMAGES>(y.value, channel, row);
+            let addends = added.map(|it| two_rows::<IMAGES>(it.value, channel, row));
+            let parts = four_rows::<IMAGES>(phases.value, channel, row);
+            let means = pooled.value.row(channel, row) * IMAGES;
+            for place in (0..width * IMAGES).step_by(V::WIDTH) {
                 // The same lanes of two neighbours.
-                let (position, lane) = (place / LANES, place % LANES);
-                let pair = [0, 1].map(|next| (2 * position + next) * LANES + lane);
+                let (position, lane) = (place / IMAGES, place % IMAGES);
+                let pair = [0, 1].map(|next| (2 * position + next) * IMAGES + lane);
                 let mut sum = zero;
                 for (quarter, part) in parts.into_iter().enumerate() {
                     let (row, column) = (quarter / 2, pair[quarter % 2]);
                     // SAFETY: all values have rows and columns for all windows, as was checked.
                     unsafe {
                         let at = y.numbers.as_mut_ptr().add(ys[row] + column);
-                        let mut number = I::Wide::load(at);
+                        let mut number = V::load(at);
                         if let (Some(added), Some(addends)) = (added, addends) {
                             let addend = added.numbers.as_ptr().add(addends[row] + column);
-                            number = number.add_product(one, I::Wide::load(addend));
+                            number = number.add_product(one, V::load(addend));
                         }
                         let number = number.at_least(zero);
-                        number.store(at);
+                        if added.is_some() {
+                            number.store(at);
+                        }
                         number.store(phases.numbers.as_mut_ptr().add(part + place));
                         sum = sum.add_product(one, number);
                     }
@@ -70,40 +93,53 @@ fn halve_windows<I: Isa>(shortcut: Option<Source>, y: Target, pooled: Target, ph
 }
 
 multiversion! {
-    /// For whole blocks: dy = what the phases have of it, and its share of each window, where y is
+    /// For the same blocks: dy = what the phases have of it, and its share of each window, where y is
     /// positive; else 0.
-    halve_gradient(y: Source, pooled: Source, phases: Source, dy: Target)
-        = halve_gradient_windows<Isa>
+    halve_gradient(lanes: u32, y: Source, pooled: Source, phases: Source, dy: Target)
+        = halve_gradient_block<Isa>
 }
 
 #[inline(always)]
-fn halve_gradient_windows<I: Isa>(y: Source, pooled: Source, phases: Source, dy: Target) {
+fn halve_gradient_block<I: Isa>(lanes: u32, y: Source, pooled: Source, phases: Source, dy: Target) {
+    match lanes {
+        4 => halve_gradient_windows::<I::Wide, 16>(y, pooled, phases, dy),
+        _ => halve_gradient_windows::<I::Eight, 8>(y, pooled, phases, dy),
+    }
+}
+
+#[inline(always)]
+fn halve_gradient_windows<V: Vector, const IMAGES: usize>(
+    y: Source,
+    pooled: Source,
+    phases: Source,
+    dy: Target,
+) {
     let Shape { channels, height, width } = pooled.value.shape;
     check(pooled.value, [y.value, phases.value]);
     check(pooled.value, [dy.value, phases.value]);
     for source in [y, pooled, phases] {
-        assert!(source.numbers.len() >= source.value.len() * LANES);
+        assert!(source.numbers.len() >= source.value.len() * IMAGES);
     }
-    assert!(dy.numbers.len() >= dy.value.len() * LANES);
-    let one = I::Wide::splat(1.0);
-    let (zero, quarter) = (I::Wide::splat(0.0), I::Wide::splat(0.25));
+    assert!(dy.numbers.len() >= dy.value.len() * IMAGES);
+    let one = V::splat(1.0);
+    let (zero, quarter) = (V::splat(0.0), V::splat(0.25));
     for channel in 0..channels {
         for row in 0..height {
-            let deciding = two_rows(y.value, channel, row);
-            let to = two_rows(dy.value, channel, row);
-            let parts = four_rows(phases.value, channel, row);
-            let means = pooled.value.row(channel, row) * LANES;
-            for place in (0..width * LANES).step_by(I::Wide::WIDTH) {
-                let (position, lane) = (place / LANES, place % LANES);
-                let pair = [0, 1].map(|next| (2 * position + next) * LANES + lane);
+            let deciding = two_rows::<IMAGES>(y.value, channel, row);
+            let to = two_rows::<IMAGES>(dy.value, channel, row);
+            let parts = four_rows::<IMAGES>(phases.value, channel, row);
+            let means = pooled.value.row(channel, row) * IMAGES;
+            for place in (0..width * IMAGES).step_by(V::WIDTH) {
+                let (position, lane) = (place / IMAGES, place % IMAGES);
+                let pair = [0, 1].map(|next| (2 * position + next) * IMAGES + lane);
                 // SAFETY: as in `halve_windows`.
                 unsafe {
-                    let mean = I::Wide::load(pooled.numbers.as_ptr().add(means + place));
+                    let mean = V::load(pooled.numbers.as_ptr().add(means + place));
                     let share = zero.add_product(quarter, mean);
                     for (quarter, part) in parts.into_iter().enumerate() {
                         let (row, column) = (quarter / 2, pair[quarter % 2]);
-                        let part = I::Wide::load(phases.numbers.as_ptr().add(part + place));
-                        let y = I::Wide::load(y.numbers.as_ptr().add(deciding[row] + column));
+                        let part = V::load(phases.numbers.as_ptr().add(part + place));
+                        let y = V::load(y.numbers.as_ptr().add(deciding[row] + column));
                         let number = part.add_product(one, share).where_positive(y);
                         number.store(dy.numbers.as_mut_ptr().add(to[row] + column));
                     }
@@ -123,12 +159,13 @@ fn check(pooled: &Value, [value, phases]: [&Value; 2]) {
 
 /// Where row `2 · row` of a channel starts, and where the next one does.
 #[inline(always)]
-fn two_rows(value: &Value, channel: usize, row: usize) -> [usize; 2] {
-    [0, 1].map(|next| value.row(channel, 2 * row + next) * LANES)
+fn two_rows<const IMAGES: usize>(value: &Value, channel: usize, row: usize) -> [usize; 2] {
+    [0, 1].map(|next| value.row(channel, 2 * row + next) * IMAGES)
 }
 
 /// Where row `row` of each of a channel's phases starts.
 #[inline(always)]
-fn four_rows(value: &Value, channel: usize, row: usize) -> [usize; 4] {
-    [0, 1, 2, 3].map(|phase| value.row(4 * channel + phase, row) * LANES)
+fn four_rows<const IMAGES: usize>(value: &Value, channel: usize, row: usize) -> [usize; 4] {
+    let channels = value.shape.channels / 4;
+    [0, 1, 2, 3].map(|phase| value.row(phase * channels + channel, row) * IMAGES)
 }

@@ -118,11 +118,11 @@ pub(super) fn keep_where_positive(y: &[f32], dy: &mut [f32]) {
     }
 }
 
-/// Which images of a block of sixteen leave every rectifier at rest whose input is `x`: all
-/// their numbers are finite, and none is positive.
-pub(crate) fn rests(x: &[f32]) -> [bool; LANES] {
+/// Which images of a block leave every rectifier at rest whose input is `x`: all their numbers are
+/// finite, and none is positive.
+pub(crate) fn rests(lanes: u32, x: &[f32]) -> [bool; LANES] {
     let mut rests = [true; LANES];
-    for x in x.as_chunks::<LANES>().0 {
+    for x in x.chunks(1 << lanes) {
         for (rests, &x) in rests.iter_mut().zip(x) {
             *rests &= (f32::MIN..=0.0).contains(&x);
         }
@@ -189,7 +189,8 @@ fn phases(split: Split, whole: &Value, parts: &Value) -> impl Iterator<Item = Ph
     let Split { stride, pad_top, pad_left } = split;
     (0..parts.shape.channels * parts.shape.height).filter_map(move |index| {
         let (channel, row) = (index / parts.shape.height, index % parts.shape.height);
-        let phase = channel % (stride * stride);
+        let channels = parts.shape.channels / (stride * stride);
+        let phase = channel / channels;
         let row_inside = (row * stride + phase / stride).checked_sub(pad_top)?;
         // The first column of this phase that lies inside of the image.
         let first = pad_left.saturating_sub(phase % stride).div_ceil(stride);
@@ -200,7 +201,7 @@ fn phases(split: Split, whole: &Value, parts: &Value) -> impl Iterator<Item = Ph
         let count = (whole.shape.width - column).div_ceil(stride);
         Some(PhaseRow {
             part: parts.row(channel, row) + first,
-            whole: whole.row(channel / (stride * stride), row_inside) + column,
+            whole: whole.row(channel % channels, row_inside) + column,
             count: count.min(parts.shape.width - first),
         })
     })

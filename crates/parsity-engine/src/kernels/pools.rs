@@ -413,13 +413,10 @@ fn average_pool_gradient_body(window: Window, lanes: u32, dy: Source, dx: Target
                         *given *= share;
                     }
                     let dx = &mut to[start + column * window.stride..][..window.width];
-                    if set {
-                        dx.fill(given);
-                        continue;
-                    }
                     for dx in dx {
                         for image in 0..IMAGES {
-                            dx[image] += given[image];
+                            let before = if set { 0.0 } else { dx[image] };
+                            dx[image] = before + given[image];
                         }
                     }
                 }

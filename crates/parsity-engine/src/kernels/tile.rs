@@ -317,22 +317,29 @@ impl Tile<'_> {
         let first = self.reads.target(group) + self.sharer;
         let target_row = correlation.grid.target_row << lanes;
         for (sharer, sums) in sums.iter_mut().enumerate() {
-            match self.reads.start(turn) {
-                Start::Bias => {
-                    let bias = correlation.biases.get(first + sharer).copied().unwrap_or(NONE);
-                    if bias != NONE {
-                        *sums = [[V::splat(values[bias as usize]); COLUMNS]; ROWS];
+            let bias = match turn.begins {
+                true => correlation.biases.get(first + sharer).copied().unwrap_or(NONE),
+                false => NONE,
+            };
+            if bias != NONE {
+                *sums = [[V::splat(values[bias as usize]); COLUMNS]; ROWS];
+            }
+            if self.reads.start(turn) == Start::Bias {
+                continue;
+            }
+            // SAFETY: as the caller promises.
+            unsafe {
+                let target = target.as_ptr().add(self.place(group, sharer));
+                for (row, sums) in sums.iter_mut().enumerate() {
+                    for (column, sum) in sums.iter_mut().enumerate() {
+                        let stands = V::load(target.add(row * target_row + column * V::WIDTH));
+                        *sum = if bias == NONE {
+                            stands
+                        } else {
+                            sum.add_product(V::splat(1.0), stands)
+                        };
                     }
                 }
-                // SAFETY: as the caller promises.
-                Start::Target => unsafe {
-                    let target = target.as_ptr().add(self.place(group, sharer));
-                    for (row, sums) in sums.iter_mut().enumerate() {
-                        for (column, sum) in sums.iter_mut().enumerate() {
-                            *sum = V::load(target.add(row * target_row + column * V::WIDTH));
-                        }
-                    }
-                },
             }
         }
     }

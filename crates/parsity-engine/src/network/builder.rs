@@ -85,7 +85,7 @@ impl Builder {
         let flows = flows(&self.ops, self.values.len());
         let mut gradients = self.values.clone();
         for (op, &flow) in self.ops.iter().zip(&flows) {
-            if let Op::Conv { input, output, shape } = *op {
+            if let Op::Conv { input, output, shape, .. } = *op {
                 let (source, target) = (self.values[input].shape, self.values[output].shape);
                 self.values[input].ring.widen(shape.reads_around(source, target));
                 if flow != Flow::Stop {
@@ -186,7 +186,7 @@ impl Builder {
             shape = ConvShape { height: kernel, width: kernel, pad_top: 0, pad_left: 0, ..shape };
         }
         let (input, output) = self.advance(Shape::new(filters, height, width));
-        self.ops.push(Op::Conv { input, output, shape });
+        self.ops.push(Op::Conv { input, output, shape, onto: false });
         Ok(())
     }
 
@@ -221,7 +221,7 @@ impl Builder {
             bias,
         };
         let (input, output) = self.advance(Shape::new(units, 1, 1));
-        self.ops.push(Op::Conv { input, output, shape });
+        self.ops.push(Op::Conv { input, output, shape, onto: false });
         self.flat = false;
         Ok(())
     }
@@ -278,8 +278,20 @@ impl Builder {
         self.conv(&format!("{name}.conv1"), filters, size, stride, Padding::Same, true)?;
         self.relu_in_place();
         self.conv(&format!("{name}.conv2"), filters, size, 1, Padding::Same, true)?;
-        self.ops.push(Op::Add { input: shortcut, output: self.current });
+        match identity {
+            true => self.lay_onto(shortcut),
+            false => self.ops.push(Op::Add { input: shortcut, output: self.current }),
+        }
         Ok(())
+    }
+
+    /// The last convolution adds to `value`, instead of writing one of its own.
+    fn lay_onto(&mut self, value: usize) {
+        if let Some(Op::Conv { output, onto, .. }) = self.ops.last_mut() {
+            (*output, *onto) = (value, true);
+            self.values.pop();
+            self.current = value;
+        }
     }
 }
 
@@ -299,24 +311,21 @@ fn describe(index: usize, layer: &Layer) -> String {
 /// Walks the operations backwards and notes who is first to write each gradient.
 fn flows(ops: &[Op], values: usize) -> Vec<Flow> {
     let mut depends = vec![false; values];
-    for op in ops {
-        match *op {
-            Op::Conv { output, .. } => depends[output] = true,
-            Op::Relu { input, output }
-            | Op::MaxPool { input, output, .. }
-            | Op::ReluMaxPool { input, output, .. }
-            | Op::AveragePool { input, output, .. }
-            | Op::Split { input, output, .. }
-            | Op::Add { input, output } => depends[output] |= depends[input],
-        }
-    }
+    let depends = ops.iter().map(|op| {
+        let before = depends[op.input()];
+        depends[op.output()] |= before || matches!(op, Op::Conv { .. });
+        before
+    });
+    // A value may depend on them only later, when something is added to it.
+    let depends: Vec<bool> = depends.collect();
     let mut written = vec![false; values];
     let mut flows: Vec<Flow> = ops
         .iter()
+        .zip(depends)
         .rev()
-        .map(|op| {
+        .map(|(op, depends)| {
             let input = op.input();
-            if !depends[input] {
+            if !depends {
                 return Flow::Stop;
             }
             match std::mem::replace(&mut written[input], true) {

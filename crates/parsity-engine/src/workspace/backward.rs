@@ -110,7 +110,7 @@ impl Workspace {
         let means = Source { value: &layout[pooled], numbers: &self.gradients[pooled] };
         let parts = Source { value: &layout[phases], numbers: &self.gradients[phases] };
         let dy = Target { value: &layout[value], numbers: &mut numbers };
-        halve_gradient(y, means, parts, dy);
+        halve_gradient(self.lanes, y, means, parts, dy);
         self.gradients[value] = numbers;
         self.flat[value] = false;
     }

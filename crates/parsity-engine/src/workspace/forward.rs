@@ -7,7 +7,7 @@ use crate::kernels::halving::halve;
 use crate::kernels::layers::{self, Source, Target};
 use crate::kernels::pooling::{self, correlate_and_pool};
 use crate::kernels::pools::{self, Memory};
-use crate::layout::{Halving, halving, pooled_at_once, rectified_at_once};
+use crate::layout::{Halving, WIDE, halving, pooled_at_once, rectified_at_once};
 use crate::network::{Op, Window};
 use std::mem::take;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ impl Workspace {
             let x = Source { value: &x, numbers: &self.values[input][from] };
             let y = Target { value: &y, numbers: target };
             match *op {
-                Op::Conv { .. } => {
+                Op::Conv { onto, .. } => {
                     let conv = self.convs[index].as_ref().expect("a convolution was lowered");
                     let values = conv.filled.as_ref().map_or(values, |filled| &filled.values);
                     let rows = 0..conv.forward.grid.height;
@@ -78,7 +78,8 @@ impl Workspace {
                     // Whoever asks for what is not rectified yet stops before that.
                     let at_once = index + 1 < end && rectified_at_once(&network, index, lanes);
                     let finish = if at_once { Finish::Rectify } else { Finish::Keep };
-                    let ends = (Start::Bias, finish);
+                    let start = if onto { Start::Target } else { Start::Bias };
+                    let ends = (start, finish);
                     correlate(&conv.forward, lanes, values, x, y, ends, rows);
                 }
                 Op::Relu { .. } => layers::relu(lanes, x, y),
@@ -102,7 +103,7 @@ impl Workspace {
     /// Whether halvings are done in one go. Seats do their parts one by one, because some of them
     /// reach for channels of others; so do small blocks, of which a vector holds several positions.
     pub(super) fn halves_at_once(&self) -> bool {
-        self.seat.is_alone() && 1 << self.lanes == LANES
+        self.seat.is_alone() && self.lanes >= WIDE
     }
 
     /// The halving that begins with operation `index`, and the operation with which it ends.
@@ -127,7 +128,7 @@ impl Workspace {
         let y = Target { value: &layout[value], numbers: y };
         let means = Target { value: &layout[pooled], numbers: means };
         let parts = Target { value: &layout[phases], numbers: parts };
-        halve(shortcut, y, means, parts);
+        halve(self.lanes, shortcut, y, means, parts);
         [self.values[value], self.values[pooled], self.values[phases]] = numbers;
     }
 
