@@ -1,8 +1,8 @@
 //! A convolution, ready to run: its lists, and the numbers that it keeps for itself.
 
+use crate::kernels::frame::Frame;
 use crate::kernels::products::Places;
 use crate::kernels::taps::Correlation;
-use crate::kernels::winners::Frame;
 use crate::numbers::Numbers;
 
 /// A convolution, ready to run.
@@ -28,19 +28,28 @@ pub(crate) enum Gradients {
     AtWinners(AtWinners),
 }
 
-/// Filters as they are laid out to meet unrolled images, with zeros for what was pruned.
+/// The gradient of filters as they are laid out to meet unrolled images, with those of weights
+/// that were pruned.
 #[derive(Debug)]
 pub(crate) struct AtWinners {
-    /// What the filters see, and the part of it whose gradient is computed here.
+    /// What the filters see.
     pub(crate) seen: Frame,
-    pub(crate) part: Frame,
-    pub(crate) weights: Numbers,
     pub(crate) gradient: Numbers,
     /// The gradients of biases.
     pub(crate) sums: Vec<f32>,
-    pub(crate) weight_moves: Moves,
     pub(crate) gradient_moves: Moves,
     pub(crate) sum_moves: Moves,
+    /// For the gradient by the input, if that is asked for.
+    pub(crate) filters: Option<Filters>,
+}
+
+/// Filters as they are laid out to meet unrolled images, with zeros for what was pruned.
+#[derive(Debug)]
+pub(crate) struct Filters {
+    /// The part of what they see whose gradient is computed here.
+    pub(crate) part: Frame,
+    pub(crate) weights: Numbers,
+    pub(crate) moves: Moves,
 }
 
 /// Values of a layer with zeros for what was pruned, and their gradient.
@@ -87,8 +96,8 @@ impl Conv {
 
     /// The same for gradients.
     pub(crate) fn fill_for_gradients(&mut self, survivors: &[f32]) {
-        if let Gradients::AtWinners(AtWinners { weights, weight_moves, .. }) = &mut self.gradients {
-            weight_moves.take_over(survivors, weights);
+        if let Gradients::AtWinners(AtWinners { filters: Some(own), .. }) = &mut self.gradients {
+            own.moves.take_over(survivors, &mut own.weights);
         }
     }
 

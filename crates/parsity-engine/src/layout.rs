@@ -6,6 +6,7 @@
 //! if only the weights need that.
 
 use crate::kernels::LANES;
+use crate::kernels::frame::Frame;
 use crate::kernels::pools::TWO_BY_TWO;
 use crate::kernels::products::CHUNK;
 use crate::network::{Flow, Network, Op, Split, Value, Window};
@@ -51,14 +52,18 @@ pub(crate) fn pooled_at_once(network: &Network, index: usize) -> Option<Window> 
     }
 }
 
-/// The window, if the gradients of operation `index` may be computed at winners only: it is a
-/// convolution that is pooled at once, the gradient flows on from it, and a row of what its
-/// filters see is worth a vector.
-pub(crate) fn may_visit_winners(network: &Network, index: usize) -> Option<Window> {
-    let Op::Conv { input, shape, .. } = network.ops[index] else { return None };
-    let wide = shape.width * network.values[input].shape.channels >= LANES;
-    let flows = network.flows[index] != Flow::Stop;
-    pooled_at_once(network, index).filter(|_| wide && flows && !shape.flat)
+/// How the gradients of operation `index` may be computed at winners only, and the frame of what
+/// its filters see: it is a convolution that is pooled at once. If the gradient flows on from it,
+/// a row of what its filters see must be worth a vector; else whole patches are.
+pub(crate) fn may_visit_winners(network: &Network, index: usize) -> Option<(Window, Frame)> {
+    let Op::Conv { input, output, shape, .. } = network.ops[index] else { return None };
+    let window = pooled_at_once(network, index).filter(|_| !shape.flat)?;
+    let (input, output) = (network.values[input].shape, network.values[output].shape);
+    if network.flows[index] == Flow::Stop {
+        return Some((window, shape.stacked_frame(input, output)));
+    }
+    let wide = shape.width * input.channels >= LANES;
+    wide.then(|| (window, shape.frame(input.channels, input, output)))
 }
 
 /// Blocks of at least `1 << WIDE` images have tiles that are worth a ReLU of their own.

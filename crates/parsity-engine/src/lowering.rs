@@ -3,9 +3,10 @@
 //! The symbolic half of the work, done when a thread first meets a program; the numeric
 //! half (`kernels`) only follows the lists that are made here.
 
-use crate::conv::{AtWinners, Conv, Filled, Gradients, Moves};
+use crate::conv::{AtWinners, Conv, Filled, Filters, Gradients, Moves};
 use crate::kernels::LANES;
 use crate::kernels::correlation::piece;
+use crate::kernels::frame::Frame;
 use crate::kernels::held::worth_holding;
 use crate::kernels::products::Places;
 use crate::kernels::taps::{Correlation, Grid, Mask, NONE, Tap};
@@ -62,9 +63,8 @@ pub(crate) fn lower(
                 rectified,
                 ..Lowering::new(network, pattern, layout, lanes, crossover, (input, output), shape)
             };
-            let at_winners =
-                program.may_visit_winners() && may_visit_winners(network, index).is_some();
-            Some(lowering.conv(seat, flows, at_winners))
+            let seen = may_visit_winners(network, index).map(|(_, frame)| frame);
+            Some(lowering.conv(seat, flows, seen.filter(|_| program.may_visit_winners())))
         }
         _ => None,
     };
@@ -220,7 +220,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn conv(&self, seat: &Seat, flows: bool, at_winners: bool) -> Conv {
+    /// `seen` is what filters see, if gradients may be computed at winners.
+    fn conv(&self, seat: &Seat, flows: bool, seen: Option<Frame>) -> Conv {
         let filters = seat.share(self.shape.filters);
         let channels = seat.share(self.input.shape.channels);
         let filled = self.filled.then(|| {
@@ -237,8 +238,10 @@ impl<'a> Lowering<'a> {
             }
         });
         let forward = self.forward(&filters);
-        let gradients = if at_winners && self.share >= winning(self.lanes) {
-            Gradients::AtWinners(self.at_winners(&filters, &channels))
+        let enough = if flows { winning(self.lanes) } else { 0.0 };
+        let gradients = if let Some(seen) = seen.filter(|_| self.share >= enough) {
+            let part = flows.then_some(&channels);
+            Gradients::AtWinners(self.at_winners(&filters, seen, part))
         } else {
             let (gradient, _) = self.output_gradient.part(&filters);
             Gradients::Everywhere {
@@ -256,27 +259,16 @@ impl<'a> Lowering<'a> {
         Conv { forward, gradients, filled }
     }
 
-    /// The gradients by the weights of `filters` and by `channels` of the input.
-    fn at_winners(&self, filters: &Range<usize>, channels: &Range<usize>) -> AtWinners {
-        let shape = self.shape;
-        let output = Shape { height: self.height, ..self.output.shape };
-        let frame = |channels: usize| shape.frame(channels, self.input.shape, output);
-        let (seen, part) = (frame(self.input.shape.channels), frame(channels.len()));
-        let survivors = || {
-            let all = self.weight_places.clone().zip(&self.locals);
-            all.map(|(place, &local)| self.kernel.survivor(place, local as usize))
-        };
-        // What others compute goes where nobody looks.
-        let beyond = (shape.filters * part.filter()) as u32;
-        let weights = survivors().map(|it| match channels.contains(&it.channel) {
-            true => {
-                let number = (it.row, it.column, it.channel - channels.start);
-                part.weight((it.filter, shape.filters), number) as u32
-            }
-            false => beyond,
-        });
+    /// The gradients by the weights of `filters` and, if it is asked for, by some channels of the
+    /// input.
+    fn at_winners(
+        &self,
+        filters: &Range<usize>,
+        seen: Frame,
+        channels: Option<&Range<usize>>,
+    ) -> AtWinners {
         // A filter's survivors are neighbours, and so are those of several.
-        let own = survivors().filter(|it| filters.contains(&it.filter));
+        let own = self.layer_survivors().filter(|it| filters.contains(&it.filter));
         let first = own.clone().next().map_or(0, |it| it.place as usize);
         let gradients = own.map(|it| {
             let number = seen.number(it.row, it.column, it.channel);
@@ -287,14 +279,39 @@ impl<'a> Lowering<'a> {
         let sums = self.bias_locals[before..end].iter().map(|&it| it - filters.start as u32);
         AtWinners {
             seen,
-            part,
-            weights: Numbers::new(beyond as usize + 1),
             gradient: Numbers::new(filters.len() * seen.filter()),
             sums: vec![0.0; filters.len()],
-            weight_moves: Moves { first: self.weight_places.start, places: weights.collect() },
             gradient_moves: Moves { first, places: gradients.collect() },
             sum_moves: Moves { first: self.bias_places.start + before, places: sums.collect() },
+            filters: channels.map(|channels| self.filters(channels)),
         }
+    }
+
+    /// All filters, as far as they see `channels`.
+    fn filters(&self, channels: &Range<usize>) -> Filters {
+        let shape = self.shape;
+        let output = Shape { height: self.height, ..self.output.shape };
+        let part = shape.frame(channels.len(), self.input.shape, output);
+        // What others compute goes where nobody looks.
+        let beyond = (shape.filters * part.filter()) as u32;
+        let weights = self.layer_survivors().map(|it| match channels.contains(&it.channel) {
+            true => {
+                let number = (it.row, it.column, it.channel - channels.start);
+                part.weight((it.filter, shape.filters), number) as u32
+            }
+            false => beyond,
+        });
+        Filters {
+            part,
+            weights: Numbers::new(beyond as usize + 1),
+            moves: Moves { first: self.weight_places.start, places: weights.collect() },
+        }
+    }
+
+    /// The weights that have survived, whether or not it is filled up.
+    fn layer_survivors(&self) -> impl Iterator<Item = Survivor> + Clone {
+        let all = self.weight_places.clone().zip(&self.locals);
+        all.map(|(place, &local)| self.kernel.survivor(place, local as usize))
     }
 
     /// The sums of `filters`.

@@ -7,7 +7,8 @@
 mod builder;
 
 use crate::kernels::LANES;
-use crate::kernels::winners::{COLUMNS, Frame};
+use crate::kernels::frame::Frame;
+use crate::kernels::patches::COLUMNS;
 use crate::layout::pooled_at_once;
 use crate::shape::Shape;
 use builder::Builder;
@@ -198,13 +199,24 @@ impl ConvShape {
 
     /// The images that it reads, unrolled: `channels` of `input`.
     pub(crate) fn frame(&self, channels: usize, input: Shape, output: Shape) -> Frame {
-        let height = (output.height + self.height - 1).max(self.pad_top + input.height);
-        let width = (output.width + self.width - 1).max(self.pad_left + input.width);
-        let shape = Shape { channels, height, width };
+        let shape = Shape { channels, ..self.seen(input, output) };
         // As many rows as make the widest tile; the order of sums depends on it, so it must not
         // depend on how many of the channels these are.
         let band = COLUMNS * LANES / (self.width * input.channels);
         Frame::new(shape, (self.pad_top, self.pad_left), (self.height, self.width), band)
+    }
+
+    /// The same, with all rows that a filter sees as channels of one.
+    pub(crate) fn stacked_frame(&self, input: Shape, output: Shape) -> Frame {
+        let (corner, filter) = ((self.pad_top, self.pad_left), (self.height, self.width));
+        Frame::stacked(self.seen(input, output), corner, filter)
+    }
+
+    /// `input` with what its filters see around it.
+    fn seen(&self, input: Shape, output: Shape) -> Shape {
+        let height = (output.height + self.height - 1).max(self.pad_top + input.height);
+        let width = (output.width + self.width - 1).max(self.pad_left + input.width);
+        Shape { height, width, ..input }
     }
 
     /// The zeros around the gradient of `output` that the gradient of `input` reads.

@@ -64,14 +64,8 @@ impl Scratch {
         let mut lists = Lists::default();
         let weights = network.tensors().iter().map(|tensor| tensor.range.len()).max();
         let sums = Numbers::new(lanes_of(weights.unwrap_or(0)) * LANES);
-        for (index, op) in network.ops.iter().enumerate() {
-            let (Some(window), Op::Conv { input, output, shape, .. }) =
-                (may_visit_winners(network, index), *op)
-            else {
-                continue;
-            };
-            let input = network.values[input].shape;
-            let frame = shape.frame(input.channels, input, network.values[output].shape);
+        for index in 0..network.ops.len() {
+            let Some((window, frame)) = may_visit_winners(network, index) else { continue };
             numbers = numbers.max(frame.image() << lanes);
             let pooled = network.values[network.ops[index + 1].output()].shape;
             lists.reserve(1 << lanes, pooled, window.height * window.width);

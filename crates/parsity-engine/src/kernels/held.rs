@@ -10,12 +10,10 @@
 // Constant indices are names of registers.
 #![allow(clippy::needless_range_loop)]
 
-use super::layers::Source;
 use super::products::{Places, add_sums};
 use super::taps::{Correlation, Grid};
 use super::vector::{Isa, Vector, at_hand};
 use super::{LANES, multiversion};
-use crate::shape::Shape;
 use std::ops::Range;
 
 /// Rows and vectors of the largest tile.
@@ -39,32 +37,23 @@ pub(crate) fn worth_holding(grid: &Grid, lanes: u32) -> bool {
     row.is_multiple_of(LANES) && row / LANES * grid.height >= ROWS * COLUMNS
 }
 
-/// The output's gradient.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Handed<'a> {
-    /// At all positions of some rows.
-    Everywhere { places: &'a Places, dy: &'a [f32] },
-    /// As it was handed to the windows of two by two that pool it, with their codes; a vector is one
-    /// position of all images.
-    Pooled { dy: Source<'a>, codes: &'a [u8] },
-}
-
 multiversion! {
     /// Adds the gradient of every weight of `forward`, over `rows` of `1 << lanes` images, to
     /// `sums`; and with the last row, what has come together there to `gradient`. The output's
     /// gradient has these rows.
     held_gradient(
-        forward: &Correlation, handed: Handed, lanes: u32,
-        x: &[f32], sums: &mut [Lanes], gradient: &mut [f32], rows: Range<usize>,
+        forward: &Correlation, places: &Places, lanes: u32,
+        x: &[f32], dy: &[f32], sums: &mut [Lanes], gradient: &mut [f32], rows: Range<usize>,
     ) = held_tiles<Isa>
 }
 
 #[inline(always)]
 fn held_tiles<I: Isa>(
     forward: &Correlation,
-    handed: Handed,
+    places: &Places,
     lanes: u32,
     x: &[f32],
+    dy: &[f32],
     sums: &mut [Lanes],
     gradient: &mut [f32],
     all: Range<usize>,
@@ -74,28 +63,16 @@ fn held_tiles<I: Isa>(
     assert!(x.len() >= forward.source_len << lanes);
     assert!(forward.groups.iter().all(|group| !group.shared));
     assert!((width << lanes).is_multiple_of(LANES));
-    match handed {
-        Handed::Everywhere { places, dy } => places.check(forward, lanes, dy, &all),
-        Handed::Pooled { dy, codes } => {
-            assert!(1 << lanes == LANES && all == (0..height));
-            let Shape { channels, height: rows, width: columns } = dy.value.shape;
-            assert_eq!((channels, 2 * rows), (forward.targets.len(), height));
-            assert_eq!(2 * columns, width);
-            assert!(dy.numbers.len() >= dy.value.len() << lanes);
-            assert!(codes.len() >= dy.value.shape.len() << lanes);
-        }
-    }
-    // Windows stay whole.
-    let unit = if matches!(handed, Handed::Pooled { .. }) { 2 } else { 1 };
+    places.check(forward, lanes, dy, &all);
     let sums = &mut sums[..lanes_of(forward.taps.len())];
     let count = (forward.grid.width << lanes) / LANES;
     let pieces = count.div_ceil(COLUMNS);
     for start in all.clone().step_by(ROWS) {
         let rows = ROWS.min(all.end - start);
         for piece in 0..pieces {
-            let cut = |piece: usize| count / unit * piece / pieces * unit;
+            let cut = |piece: usize| count * piece / pieces;
             let (from, columns) = (cut(piece), cut(piece + 1) - cut(piece));
-            let at = Held { forward, handed, lanes, x, row: start, first: all.start, from };
+            let at = Held { forward, places, lanes, x, dy, row: start, first: all.start, from };
             for block in 0..forward.blocks() {
                 // SAFETY: `Correlation::checked` has seen every tap at every position, and
                 // `Places::check` the lengths of `x` and `dy`.
@@ -133,9 +110,10 @@ fn held_tiles<I: Isa>(
 /// Neighbouring positions, at which one filter after the other is looked at.
 struct Held<'a> {
     forward: &'a Correlation,
-    handed: Handed<'a>,
+    places: &'a Places,
     lanes: u32,
     x: &'a [f32],
+    dy: &'a [f32],
     row: usize,
     /// The row that is the first one of the output's gradient.
     first: usize,
@@ -193,36 +171,14 @@ impl Held<'_> {
         part: usize,
     ) -> [[V; C]; R] {
         let mut held = [[V::splat(0.0); C]; R];
-        // SAFETY: as the caller promises.
-        unsafe {
-            match self.handed {
-                Handed::Everywhere { places, dy } => {
-                    let row = self.row - self.first;
-                    let place = places.targets[target] as usize + row * places.row;
-                    let place = (place << self.lanes) + self.from * LANES + part;
-                    for row in 0..R {
-                        for column in 0..C {
-                            let place = place + ((row * places.row) << self.lanes);
-                            held[row][column] = V::load(dy.as_ptr().add(place + column * LANES));
-                        }
-                    }
-                }
-                Handed::Pooled { dy, codes } => {
-                    let Shape { height, width, .. } = dy.value.shape;
-                    let (row, column) = (self.row / 2, self.from / 2);
-                    let place = (dy.value.row(target, row) + column) * LANES + part;
-                    let code = ((target * height + row) * width + column) * LANES + part;
-                    for row in 0..R {
-                        for column in 0..C {
-                            let window = column / 2 * LANES;
-                            held[row][column] = V::load_coded(
-                                dy.numbers.as_ptr().add(place + window),
-                                codes.as_ptr().add(code + window),
-                                (2 * row + column % 2) as u8,
-                            );
-                        }
-                    }
-                }
+        let Held { places, dy, lanes, .. } = *self;
+        let place = places.targets[target] as usize + (self.row - self.first) * places.row;
+        let place = (place << lanes) + self.from * LANES + part;
+        for row in 0..R {
+            let place = place + ((row * places.row) << lanes);
+            for column in 0..C {
+                // SAFETY: as the caller promises.
+                held[row][column] = unsafe { V::load(dy.as_ptr().add(place + column * LANES)) };
             }
         }
         held

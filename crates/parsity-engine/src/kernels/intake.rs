@@ -38,7 +38,7 @@ fn take_in_body(table: &[f32; 256], images: &[&[u8]; LANES], start: usize, row: 
 /// Rows become columns.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn turned(rows: &[[u8; LANES]; LANES]) -> [[u8; LANES]; LANES] {
+pub(super) fn turned(rows: &[[u8; LANES]; LANES]) -> [[u8; LANES]; LANES] {
     use std::arch::x86_64::{
         _mm_loadu_si128, _mm_storeu_si128, _mm_unpackhi_epi8, _mm_unpacklo_epi8,
     };
@@ -65,7 +65,7 @@ fn turned(rows: &[[u8; LANES]; LANES]) -> [[u8; LANES]; LANES] {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn turned(rows: &[[u8; LANES]; LANES]) -> [[u8; LANES]; LANES] {
+pub(super) fn turned(rows: &[[u8; LANES]; LANES]) -> [[u8; LANES]; LANES] {
     std::array::from_fn(|column| std::array::from_fn(|row| rows[row][column]))
 }
 

@@ -11,11 +11,13 @@
 //! the results have the same bits.
 
 pub(crate) mod correlation;
+pub(crate) mod frame;
 pub(crate) mod halving;
 pub(crate) mod held;
 pub(crate) mod intake;
 pub(crate) mod layers;
 pub(crate) mod loss;
+pub(crate) mod patches;
 pub(crate) mod pooling;
 pub(crate) mod pools;
 pub(crate) mod products;
@@ -46,7 +48,7 @@ macro_rules! multiversion {
         pub(crate) fn $name($($argument: $kind),*) {
             #[cfg(target_arch = "x86_64")]
             {
-                #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")]
+                #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,popcnt")]
                 fn with_avx512($($argument: $kind),*) {
                     $avx512($($argument),*)
                 }

@@ -8,13 +8,10 @@
 // Constant indices are names of registers.
 #![allow(clippy::needless_range_loop)]
 
-use super::held::{Handed, Lanes, held_gradient};
-use super::layers::Source;
-use super::pools::NOBODY;
+use super::held::{Lanes, held_gradient};
 use super::taps::{Correlation, Grid, NONE, SHARERS, Tap};
 use super::vector::{Isa, Vector};
 use super::{LANES, multiversion};
-use crate::shape::Shape;
 use std::ops::Range;
 
 /// Vectors of a row that a weight meets in its turn.
@@ -60,10 +57,7 @@ pub(crate) fn weight_gradient(
 ) {
     bias_gradient(forward, places, lanes, dy, gradient, rows.len());
     match places.held {
-        true => {
-            let handed = Handed::Everywhere { places, dy };
-            held_gradient(forward, handed, lanes, x, sums, gradient, rows);
-        }
+        true => held_gradient(forward, places, lanes, x, dy, sums, gradient, rows),
         false => passing_gradient(forward, places, lanes, x, dy, gradient, rows),
     }
 }
@@ -112,50 +106,6 @@ fn bias_sums(
 fn folded(sums: &Lanes) -> f32 {
     let halves: [f32; 8] = std::array::from_fn(|lane| sums[lane] + sums[lane + 8]);
     halves.iter().sum()
-}
-
-/// The same as `weight_gradient`, for all rows of what is pooled in windows of two by two: `dy` is
-/// the gradient of the pool, and `codes` tell to which number of each window it goes.
-pub(crate) fn pooled_weight_gradient(
-    forward: &Correlation,
-    x: &[f32],
-    dy: Source,
-    codes: &[u8],
-    sums: &mut [Lanes],
-    gradient: &mut [f32],
-) {
-    pooled_bias_gradient(forward, dy, codes, gradient);
-    let (handed, rows) = (Handed::Pooled { dy, codes }, 0..forward.grid.height);
-    held_gradient(forward, handed, LANES.ilog2(), x, sums, gradient, rows);
-}
-
-multiversion! {
-    /// Adds the gradient of every bias: that of all windows with somebody in them.
-    pooled_bias_gradient(
-        forward: &Correlation, dy: Source, codes: &[u8], gradient: &mut [f32],
-    ) = pooled_bias_sums
-}
-
-#[inline(always)]
-fn pooled_bias_sums(forward: &Correlation, dy: Source, codes: &[u8], gradient: &mut [f32]) {
-    let Shape { height, width, .. } = dy.value.shape;
-    let (numbers, codes) = (dy.numbers.as_chunks::<LANES>().0, codes.as_chunks::<LANES>().0);
-    for (target, &bias) in forward.biases.iter().enumerate() {
-        if bias == NONE {
-            continue;
-        }
-        let mut sums = [0.0; LANES];
-        for row in 0..height {
-            let codes = &codes[(target * height + row) * width..][..width];
-            let windows = numbers[dy.value.row(target, row)..][..width].iter().zip(codes);
-            for (numbers, codes) in windows {
-                for lane in 0..LANES {
-                    sums[lane] += if codes[lane] == NOBODY { 0.0 } else { numbers[lane] };
-                }
-            }
-        }
-        gradient[bias as usize] += folded(&sums);
-    }
 }
 
 multiversion! {

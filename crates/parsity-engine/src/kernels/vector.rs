@@ -54,12 +54,6 @@ pub(crate) trait Vector: Copy {
 
     /// What `deciding` is not positive for becomes zero.
     fn where_positive(self, deciding: Self) -> Self;
-
-    /// The numbers at `from` whose code is `code`, and zeros.
-    ///
-    /// # Safety
-    /// `WIDTH` numbers can be read at `from`, and as many codes at `codes`.
-    unsafe fn load_coded(from: *const f32, codes: *const u8, code: u8) -> Self;
 }
 
 impl<const W: usize> Vector for [f32; W] {
@@ -96,21 +90,13 @@ impl<const W: usize> Vector for [f32; W] {
     fn where_positive(self, deciding: Self) -> Self {
         std::array::from_fn(|lane| if deciding[lane] > 0.0 { self[lane] } else { 0.0 })
     }
-
-    #[inline(always)]
-    unsafe fn load_coded(from: *const f32, codes: *const u8, code: u8) -> Self {
-        // SAFETY: as the caller promises.
-        let (numbers, codes) = unsafe { (Self::load(from), codes.cast::<[u8; W]>().read()) };
-        std::array::from_fn(|lane| if codes[lane] == code { numbers[lane] } else { 0.0 })
-    }
 }
 
 /// Implements `Vector` for a type of the machine.
 #[cfg(target_arch = "x86_64")]
 macro_rules! machine_vector {
     ($type:ty, $width:literal, $splat:ident, $load:ident, $store:ident, $fma:ident, $max:ident,
-        |$number:ident, $deciding:ident| $where_positive:expr,
-        |$from:ident, $codes:ident, $code:ident| $load_coded:expr) => {
+        |$number:ident, $deciding:ident| $where_positive:expr) => {
         impl Vector for $type {
             const WIDTH: usize = $width;
 
@@ -150,12 +136,6 @@ macro_rules! machine_vector {
                 // SAFETY: as in `splat`.
                 unsafe { $where_positive }
             }
-
-            #[inline(always)]
-            unsafe fn load_coded($from: *const f32, $codes: *const u8, $code: u8) -> Self {
-                // SAFETY: as the caller promises.
-                unsafe { $load_coded }
-            }
         }
     };
 }
@@ -172,11 +152,6 @@ machine_vector!(
     |number, deciding| {
         let positive = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(deciding, _mm512_setzero_ps());
         _mm512_maskz_mov_ps(positive, number)
-    },
-    |from, codes, code| {
-        let codes = _mm_loadu_si128(codes.cast());
-        let named = _mm_cmpeq_epi8_mask(codes, _mm_set1_epi8(code as i8));
-        _mm512_maskz_loadu_ps(named, from)
     }
 );
 #[cfg(target_arch = "x86_64")]
@@ -191,11 +166,6 @@ machine_vector!(
     |number, deciding| {
         let positive = _mm256_cmp_ps::<_CMP_GT_OQ>(deciding, _mm256_setzero_ps());
         _mm256_and_ps(positive, number)
-    },
-    |from, codes, code| {
-        let codes = _mm256_cvtepu8_epi32(_mm_loadl_epi64(codes.cast()));
-        let named = _mm256_cmpeq_epi32(codes, _mm256_set1_epi32(i32::from(code)));
-        _mm256_and_ps(_mm256_castsi256_ps(named), _mm256_loadu_ps(from))
     }
 );
 
@@ -241,6 +211,41 @@ pub(crate) trait Isa {
     fn transposed(rows: &[[f32; 16]; 16]) -> [[f32; 16]; 16] {
         std::array::from_fn(|column| std::array::from_fn(|row| rows[row][column]))
     }
+
+    /// Of sixteen windows, those whose code is not 255 come first: the place of the window's first
+    /// position and the step that its code makes from there, and the window's number. Returns how
+    /// many there are; what is behind them has no meaning. Codes are below 16.
+    #[inline(always)]
+    fn packed(
+        codes: &[u8; 16],
+        numbers: &[f32; 16],
+        firsts: &[u32; 16],
+        steps: &[u32; 256],
+        places_to: &mut [u32; 16],
+        numbers_to: &mut [f32; 16],
+    ) -> usize {
+        plain_packed(codes, numbers, firsts, steps, places_to, numbers_to)
+    }
+}
+
+/// `Isa::packed` without special instructions, for all codes.
+#[inline(always)]
+pub(super) fn plain_packed(
+    codes: &[u8; 16],
+    numbers: &[f32; 16],
+    firsts: &[u32; 16],
+    steps: &[u32; 256],
+    places_to: &mut [u32; 16],
+    numbers_to: &mut [f32; 16],
+) -> usize {
+    let mut found = 0;
+    for lane in 0..16 {
+        // At most as many were found as lanes are done.
+        places_to[found % 16] = firsts[lane] + steps[usize::from(codes[lane])];
+        numbers_to[found % 16] = numbers[lane];
+        found += usize::from(codes[lane] != u8::MAX);
+    }
+    found
 }
 
 /// Where lane `lane` of one side stands among neighbours; `side` is 0 or `IMAGES`.
@@ -423,6 +428,31 @@ impl Isa for Avx512 {
             columns
         }
     }
+
+    #[inline(always)]
+    fn packed(
+        codes: &[u8; 16],
+        numbers: &[f32; 16],
+        firsts: &[u32; 16],
+        steps: &[u32; 256],
+        places_to: &mut [u32; 16],
+        numbers_to: &mut [f32; 16],
+    ) -> usize {
+        // SAFETY: as in `totals`.
+        unsafe {
+            let codes = _mm_loadu_si128(codes.as_ptr().cast());
+            let wins = _mm_cmpneq_epi8_mask(codes, _mm_set1_epi8(-1));
+            let steps = _mm512_loadu_si512(steps.as_ptr().cast());
+            let steps = _mm512_permutexvar_epi32(_mm512_cvtepu8_epi32(codes), steps);
+            let places = _mm512_add_epi32(_mm512_loadu_si512(firsts.as_ptr().cast()), steps);
+            // In registers: written at once, it would take much longer.
+            let places = _mm512_maskz_compress_epi32(wins, places);
+            let numbers = _mm512_maskz_compress_ps(wins, _mm512_loadu_ps(numbers.as_ptr()));
+            _mm512_storeu_si512(places_to.as_mut_ptr().cast(), places);
+            _mm512_storeu_ps(numbers_to.as_mut_ptr(), numbers);
+            wins.count_ones() as usize
+        }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -482,6 +512,7 @@ impl InstructionSet {
                 && is_x86_feature_detected!("avx512vl")
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("popcnt")
             {
                 return InstructionSet::Avx512;
             }
@@ -514,6 +545,43 @@ mod tests {
         #[cfg(target_arch = "x86_64")]
         if InstructionSet::in_use() == InstructionSet::Avx512 {
             assert_eq!(Avx512::transposed(&rows), columns);
+        }
+    }
+
+    #[test]
+    fn winners_come_first() {
+        let steps = std::array::from_fn(|code| if code < 16 { 7 * code as u32 } else { 0 });
+        let firsts: [u32; 16] = std::array::from_fn(|lane| 1000 * lane as u32);
+        let numbers: [f32; 16] = std::array::from_fn(|lane| 0.5 + lane as f32);
+        for resting in [0u16, 1, 0x8000, 0x5a3c, 0xfffe, 0xffff] {
+            let rests = |lane: usize| resting >> lane & 1 == 1;
+            let codes: [u8; 16] =
+                std::array::from_fn(|lane| if rests(lane) { 255 } else { (lane * 5 % 16) as u8 });
+            let winners: Vec<usize> = (0..16).filter(|&lane| !rests(lane)).collect();
+            type Packed = fn(
+                &[u8; 16],
+                &[f32; 16],
+                &[u32; 16],
+                &[u32; 256],
+                &mut [u32; 16],
+                &mut [f32; 16],
+            ) -> usize;
+            let check = |packed: Packed| {
+                let (mut places_to, mut numbers_to) = ([0; 16], [0.0; 16]);
+                let found =
+                    packed(&codes, &numbers, &firsts, &steps, &mut places_to, &mut numbers_to);
+                assert_eq!(found, winners.len());
+                for (place, &lane) in winners.iter().enumerate() {
+                    let step = steps[usize::from(codes[lane])];
+                    assert_eq!(places_to[place], firsts[lane] + step);
+                    assert_eq!(numbers_to[place], numbers[lane]);
+                }
+            };
+            check(Portable::packed);
+            #[cfg(target_arch = "x86_64")]
+            if InstructionSet::in_use() == InstructionSet::Avx512 {
+                check(Avx512::packed);
+            }
         }
     }
 

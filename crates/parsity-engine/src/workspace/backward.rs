@@ -2,14 +2,15 @@
 //! the weights.
 
 use super::{GRADIENTS, Pass, Reach, Scratch, Workspace};
-use crate::conv::Gradients;
-use crate::kernels::LANES;
+use crate::conv::{Filters, Gradients};
 use crate::kernels::correlation::{Finish, Start, correlate};
+use crate::kernels::frame::{roll_up, unroll};
 use crate::kernels::halving::halve_gradient;
 use crate::kernels::layers::{self, Source, Target};
-use crate::kernels::pools::{self, TWO_BY_TWO};
-use crate::kernels::products::{pooled_weight_gradient, weight_gradient};
-use crate::kernels::winners::{self, Pool};
+use crate::kernels::patches::{filter_gradient, image_gradient};
+use crate::kernels::pools;
+use crate::kernels::products::weight_gradient;
+use crate::kernels::winners::Pool;
 use crate::layout::{Halving, halving, pooled_at_once};
 use crate::network::{Flow, Op, Window};
 use std::mem::take;
@@ -34,17 +35,9 @@ impl Workspace {
             None => gradient,
         };
         let Gradients::Everywhere { ref places, .. } = conv.gradients else {
-            unreachable!("nothing flows on from here")
+            unreachable!("it visits all positions")
         };
         let sums = self.scratch.sums.as_chunks_mut().0;
-        if places.held && window == TWO_BY_TWO && 1 << lanes == LANES {
-            let (x, forward) = (&self.values[input], &conv.forward);
-            let dy = Source { value: &dy, numbers: &self.gradients[output][back] };
-            let codes = &self.codes[output][first..];
-            pooled_weight_gradient(forward, x, dy, codes, sums, gradient);
-            self.gradients[between] = strip;
-            return;
-        }
         for rows in strips(conv.forward.grid.height, dx.shape.height) {
             let numbers = &mut strip[at.clone()];
             let dy = Source { value: &dy, numbers: &self.gradients[output][back.clone()] };
@@ -58,7 +51,7 @@ impl Workspace {
         self.gradients[between] = strip;
     }
 
-    /// Both gradients of a convolution that is pooled at once, at the winners of windows.
+    /// The gradients of a convolution that is pooled at once, at the winners of windows.
     fn backward_winners(
         &mut self,
         index: usize,
@@ -69,8 +62,11 @@ impl Workspace {
         let network = Arc::clone(self.program.network());
         let lanes = self.lanes;
         let (input, pooled) = (network.ops[index].input(), network.ops[index + 1].output());
-        self.gather(GRADIENTS, pooled);
+        if network.flows[index] != Flow::Stop {
+            self.gather(GRADIENTS, pooled);
+        }
         let (dy, at) = self.cut(&self.layout.gradients[pooled], false);
+        let (dx, to) = self.cut(&self.layout.gradients[input], false);
         let first = self.first_code(pooled);
         let conv = self.convs[index].as_mut().expect("a convolution was lowered");
         let Gradients::AtWinners(winning) = &mut conv.gradients else {
@@ -78,20 +74,19 @@ impl Workspace {
         };
         let Scratch { images, lists, .. } = &mut self.scratch;
         let x = Source { value: &self.layout.values[input], numbers: &self.values[input] };
-        winners::unroll(lanes, &winning.seen, x, images);
+        unroll(lanes, &winning.seen, x, images);
         let gradient = Source { value: &dy, numbers: &self.gradients[pooled][at] };
         let pool = Pool { window, gradient, codes: &self.codes[pooled][first..] };
-        let (to, sums) = (&mut winning.gradient, &mut winning.sums);
-        winners::filter_gradient(lanes, &winning.seen, pool, images, lists, to, sums);
+        let (sum, sums) = (&mut winning.gradient, &mut winning.sums);
+        filter_gradient(lanes, &winning.seen, pool, images, lists, sum, sums);
         watch(index, Pass::WeightGradient);
+        let Some(Filters { part, weights, .. }) = &winning.filters else { return };
         let value = &self.layout.gradients[pooled];
         let gradient = Source { value, numbers: &self.gradients[pooled] };
         let pool = Pool { window, gradient, codes: &self.codes[pooled] };
-        winners::image_gradient(lanes, &winning.part, pool, &winning.weights, lists, images);
-        let frame = winning.part;
-        let (dx, to) = self.cut(&self.layout.gradients[input], false);
+        image_gradient(lanes, part, pool, weights, lists, images);
         let dx = Target { value: &dx, numbers: &mut self.gradients[input][to] };
-        winners::roll_up(lanes, &frame, &self.scratch.images, dx, set);
+        roll_up(lanes, part, images, dx, set);
         self.whole[GRADIENTS][input] = self.seat.is_alone();
         watch(index, Pass::InputGradient);
     }
