@@ -56,7 +56,7 @@ pub(crate) fn lower(
         Op::Conv { input, output, shape, .. } => {
             let rectified = has_rectified_input(network, index, lanes);
             let flows = network.flows[index] != Flow::Stop;
-            // Pooled tile by tile, both ways, targets that work alone are never slower.
+            // Pooled tile by tile, targets that work alone are never slower.
             let alone = 1 << lanes == LANES && !flows && pooled_at_once(network, index).is_some();
             let crossover = if alone { 1.0 } else { crossover(lanes) };
             let lowering = Lowering {

@@ -291,15 +291,18 @@ fn both_shortcuts_agree() {
     }
 }
 
-/// Nothing flows on from a first layer: its gradient is made from the codes of the pool.
+/// Nothing flows on from a first layer: whole patches are seen at winners, of one vector, of two
+/// and of more, by windows that fill lists or do not, and that are larger than a vector.
 #[test]
-fn a_pruned_first_layer_that_is_pooled_at_once_agrees() {
-    for (height, width) in [(4, 4), (6, 10), (2, 22)] {
-        let pool = Layer::MaxPool { size: 2, stride: 2 };
+fn a_first_layer_that_is_pooled_at_once_agrees() {
+    let cases =
+        [(1, 3, 2, 8, 8), (2, 3, 2, 6, 10), (1, 5, 2, 8, 10), (3, 3, 2, 2, 22), (1, 4, 5, 10, 5)];
+    for (channels, size, window, height, width) in cases {
+        let pool = Layer::MaxPool { size: window, stride: window };
         let layers =
-            [conv("a", 5, 3, 1, Padding::Same), Layer::Relu, pool, Layer::Flatten, dense(3)];
-        for density in [0.3, 0.8] {
-            compare(Shape::new(2, height, width), &layers, 16, Some(density));
+            [conv("a", 5, size, 1, Padding::Same), Layer::Relu, pool, Layer::Flatten, dense(3)];
+        for (images, density) in [(16, 0.3), (16, 0.8), (2, 1.0), (4, 0.1), (8, 0.5), (1, 0.8)] {
+            compare(Shape::new(channels, height, width), &layers, images, Some(density));
         }
     }
 }
