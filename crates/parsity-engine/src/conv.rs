@@ -3,6 +3,8 @@
 use crate::kernels::frame::Frame;
 use crate::kernels::products::Places;
 use crate::kernels::taps::Correlation;
+use crate::kernels::winograd::Kernels;
+use crate::kernels::winograd_gradient::TermGradient;
 use crate::numbers::Numbers;
 
 /// A convolution, ready to run.
@@ -12,6 +14,18 @@ pub(crate) struct Conv {
     pub(crate) gradients: Gradients,
     /// If it is computed with zeros for missing weights, its values are its own.
     pub(crate) filled: Option<Filled>,
+    /// If it is computed in squares, the lists of `forward` and `gradients` have no taps.
+    pub(crate) squares: Option<Squares>,
+}
+
+/// The kernels of a convolution that is computed in squares.
+#[derive(Debug)]
+pub(crate) struct Squares {
+    pub(crate) forward: Kernels,
+    /// Those for the gradient by its input, if that is asked for.
+    pub(crate) backward: Option<Kernels>,
+    /// The gradient by the terms of the first.
+    pub(crate) gradient: TermGradient,
 }
 
 /// How the gradients of a convolution are computed.
@@ -92,10 +106,16 @@ impl Conv {
             weight_moves.take_over(survivors, values);
             bias_moves.take_over(survivors, values);
         }
+        if let Some(squares) = &mut self.squares {
+            squares.forward.fill(self.filled.as_ref().map_or(survivors, |own| &own.values));
+        }
     }
 
-    /// The same for gradients.
+    /// The same for gradients, after that.
     pub(crate) fn fill_for_gradients(&mut self, survivors: &[f32]) {
+        if let Some(Squares { backward: Some(kernels), .. }) = &mut self.squares {
+            kernels.fill(self.filled.as_ref().map_or(survivors, |own| &own.values));
+        }
         if let Gradients::AtWinners(AtWinners { filters: Some(own), .. }) = &mut self.gradients {
             own.moves.take_over(survivors, &mut own.weights);
         }
@@ -103,6 +123,10 @@ impl Conv {
 
     /// Adds the survivors' gradient to `gradient`, where it keeps its own, which begins anew.
     pub(crate) fn hand_over(&mut self, gradient: &mut [f32]) {
+        if let Some(squares) = &mut self.squares {
+            let to = self.filled.as_mut().map_or(&mut *gradient, |own| &mut own.gradient);
+            squares.gradient.hand_over(&squares.forward, to);
+        }
         match (&mut self.gradients, &mut self.filled) {
             (Gradients::AtWinners(own), _) => {
                 own.gradient_moves.hand_over(&own.gradient, gradient);

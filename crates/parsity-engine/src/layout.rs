@@ -9,6 +9,7 @@ use crate::kernels::LANES;
 use crate::kernels::frame::Frame;
 use crate::kernels::pools::TWO_BY_TWO;
 use crate::kernels::products::CHUNK;
+use crate::kernels::winograd::KERNEL;
 use crate::network::{Flow, Network, Op, Split, Value, Window};
 
 /// Numbers of a row, times rows, that keep all registers busy.
@@ -64,6 +65,20 @@ pub(crate) fn may_visit_winners(network: &Network, index: usize) -> Option<(Wind
     }
     let wide = shape.width * input.channels >= LANES;
     wide.then(|| (window, shape.frame(input.channels, input, output)))
+}
+
+/// Channels on either side from which on fewer multiplications outweigh more additions.
+const MANY: usize = 8;
+
+/// Whether operation `index` is a convolution that may be computed in squares, if it is whole: a
+/// vector holds one position, squares cover what is written, and nobody pools it at once.
+pub(crate) fn may_go_in_squares(network: &Network, index: usize, lanes: u32) -> bool {
+    let Op::Conv { input, output, shape, .. } = network.ops[index] else { return false };
+    let (input, output) = (network.values[input].shape, network.values[output].shape);
+    let even = [input, output].iter().all(|it| (it.height | it.width).is_multiple_of(2));
+    let many = input.channels >= MANY && shape.filters >= MANY;
+    let fits = (shape.height, shape.width, shape.split) == (KERNEL, KERNEL, 1) && !shape.flat;
+    fits && even && many && lanes >= WIDE && pooled_at_once(network, index).is_none()
 }
 
 /// Blocks of at least `1 << WIDE` images have tiles that are worth a ReLU of their own.

@@ -3,14 +3,18 @@
 //! The symbolic half of the work, done when a thread first meets a program; the numeric
 //! half (`kernels`) only follows the lists that are made here.
 
-use crate::conv::{AtWinners, Conv, Filled, Filters, Gradients, Moves};
+use crate::conv::{AtWinners, Conv, Filled, Filters, Gradients, Moves, Squares};
 use crate::kernels::LANES;
 use crate::kernels::correlation::piece;
 use crate::kernels::frame::Frame;
 use crate::kernels::held::worth_holding;
 use crate::kernels::products::Places;
 use crate::kernels::taps::{Correlation, Grid, Mask, NONE, Tap};
-use crate::layout::{Layout, has_rectified_input, may_visit_winners, pooled_at_once};
+use crate::kernels::winograd::Kernels;
+use crate::kernels::winograd_gradient::TermGradient;
+use crate::layout::{
+    Layout, has_rectified_input, may_go_in_squares, may_visit_winners, pooled_at_once,
+};
 use crate::network::{ConvShape, Flow, Network, Op, Value};
 use crate::numbers::Numbers;
 use crate::pattern::Pattern;
@@ -23,10 +27,13 @@ use std::ops::Range;
 /// Where at least this share of a layer survives, it is computed as if nothing had been
 /// pruned, with zeros for the missing weights: sharing what is read saves more than visiting
 /// survivors only. Measured, per width of a block; narrow blocks gain more from sharing.
-fn crossover(lanes: u32) -> f64 {
-    match lanes {
-        4.. => 0.7,
-        3 => 0.5,
+/// A layer that then goes in squares gains more.
+fn crossover(lanes: u32, squares: bool) -> f64 {
+    match (lanes, squares) {
+        (4.., true) => 0.45,
+        (4.., false) => 0.7,
+        (3, true) => 0.35,
+        (3, false) => 0.5,
         _ => 0.42,
     }
 }
@@ -58,11 +65,12 @@ pub(crate) fn lower(
             let flows = network.flows[index] != Flow::Stop;
             // Pooled tile by tile, targets that work alone are never slower.
             let alone = 1 << lanes == LANES && !flows && pooled_at_once(network, index).is_some();
-            let crossover = if alone { 1.0 } else { crossover(lanes) };
-            let lowering = Lowering {
-                rectified,
-                ..Lowering::new(network, pattern, layout, lanes, crossover, (input, output), shape)
-            };
+            let squares = program.may_go_in_squares() && may_go_in_squares(network, index, lanes);
+            let crossover = if alone { 1.0 } else { crossover(lanes, squares) };
+            let lowering =
+                Lowering::new(network, pattern, layout, lanes, crossover, (input, output), shape);
+            let squares = squares && lowering.dense;
+            let lowering = Lowering { rectified, squares, ..lowering };
             let seen = may_visit_winners(network, index).map(|(_, frame)| frame);
             Some(lowering.conv(seat, flows, seen.filter(|_| program.may_visit_winners())))
         }
@@ -141,6 +149,8 @@ struct Lowering<'a> {
     rectified: bool,
     /// Whether nothing was pruned.
     dense: bool,
+    /// Whether it goes in squares.
+    squares: bool,
     /// The part of the weights that survives.
     share: f64,
     kernel: Kernel,
@@ -210,6 +220,7 @@ impl<'a> Lowering<'a> {
             flows_to: inside(network, input),
             rectified: false,
             dense: whole || filled,
+            squares: false,
             share,
             kernel,
             biases,
@@ -256,7 +267,39 @@ impl<'a> Lowering<'a> {
                 input: flows.then(|| self.backward(&channels)),
             }
         };
-        Conv { forward, gradients, filled }
+        let squares = self.squares.then(|| self.squares(&forward, &gradients, &filters, &channels));
+        Conv { forward, gradients, filled, squares }
+    }
+
+    /// The kernels of `filters`, and those for the gradient by `channels` of the input.
+    fn squares(
+        &self,
+        forward: &Correlation,
+        gradients: &Gradients,
+        filters: &Range<usize>,
+        channels: &Range<usize>,
+    ) -> Squares {
+        let Lowering { shape, input, output_gradient: output, values, .. } = *self;
+        let (kernel, filter) = (shape.height * shape.width, self.kernel.weights);
+        let first = if self.filled { 0 } else { self.weight_places.start };
+        let before = shape.pad_top * input.columns() + shape.pad_left;
+        let views = (0..input.shape.channels).map(|it| (input.row(it, 0) - before) as u32);
+        let steps = (first + filters.start * filter, filter, kernel);
+        let backward = match gradients {
+            Gradients::Everywhere { input: Some(backward), .. } => {
+                // The last number of a kernel meets the first one of its view.
+                let before = (shape.height - 1 - shape.pad_top) * output.columns();
+                let before = before + shape.width - 1 - shape.pad_left;
+                let views = (0..shape.filters).map(|it| (output.row(it, 0) - before) as u32);
+                let steps = (first + channels.start * kernel, kernel, filter);
+                Some(Kernels::checked(backward, views.collect(), steps, true, values))
+            }
+            _ => None,
+        };
+        let forward = Kernels::checked(forward, views.collect(), steps, false, values);
+        let output = output.shape;
+        let gradient = TermGradient::new(&forward, shape.filters, output, self.lanes);
+        Squares { forward, backward, gradient }
     }
 
     /// The gradients by the weights of `filters` and, if it is asked for, by some channels of the
@@ -314,6 +357,11 @@ impl<'a> Lowering<'a> {
         all.map(|(place, &local)| self.kernel.survivor(place, local as usize))
     }
 
+    /// The survivors that are visited one by one.
+    fn taps(&self) -> impl Iterator<Item = &Survivor> {
+        self.survivors.iter().filter(|_| !self.squares)
+    }
+
     /// The sums of `filters`.
     fn forward(&self, filters: &Range<usize>) -> Correlation {
         let (shape, input) = (self.shape, self.input);
@@ -325,7 +373,7 @@ impl<'a> Lowering<'a> {
             target_row: output.columns(),
             strip: output.shape.height,
         };
-        let reads = self.survivors.iter().map(|survivor| {
+        let reads = self.taps().map(|survivor| {
             let start = self.channel_start(input, survivor.channel);
             let border = shape.pad_top * input.columns() + shape.pad_left;
             let offset = start + survivor.row * input.columns() + survivor.column - border;
@@ -393,7 +441,7 @@ impl<'a> Lowering<'a> {
         if dense && 1 << self.lanes < LANES || width * 5 < output.shape.width * 6 {
             column_shifts = vec![0];
         }
-        let reads = self.survivors.iter().map(|survivor| {
+        let reads = self.taps().map(|survivor| {
             let down = shift(shape.pad_top, survivor.row);
             let right = shift(shape.pad_left, survivor.column);
             let start = output.row(survivor.filter, 0) as isize;

@@ -20,14 +20,20 @@ impl Program {
         Program { network, pattern, everywhere: false }
     }
 
-    /// The same, but gradients visit all positions, also those that a max-pool has ruled out:
-    /// slower, and of other bits. It is what the speed of sparse networks is measured against.
+    /// The same, but gradients visit all positions, also those that a max-pool has ruled out, and
+    /// every weight is multiplied with all that it reads: slower, and of other bits. It is what the
+    /// speed of sparse networks is measured against.
     pub fn everywhere(network: Arc<Network>, pattern: Arc<Pattern>) -> Self {
         Program { everywhere: true, ..Program::new(network, pattern) }
     }
 
     /// Whether gradients may pass over positions that a max-pool has ruled out.
     pub(crate) fn may_visit_winners(&self) -> bool {
+        !self.everywhere
+    }
+
+    /// Whether whole kernels may be computed with fewer multiplications than they have weights.
+    pub(crate) fn may_go_in_squares(&self) -> bool {
         !self.everywhere
     }
 

@@ -13,8 +13,8 @@ use crate::examples::Material;
 use crate::kernels::held::lanes_of;
 use crate::kernels::intake::take_in;
 use crate::kernels::winners::Lists;
-use crate::kernels::{LANES, layers, loss, pools};
-use crate::layout::{Layout, may_visit_winners};
+use crate::kernels::{LANES, layers, loss, pools, winograd, winograd_gradient};
+use crate::layout::{Layout, may_go_in_squares, may_visit_winners};
 use crate::lowering::lower;
 use crate::network::{Network, Op, Value};
 use crate::numbers::Numbers;
@@ -31,10 +31,9 @@ pub(crate) fn lanes(network: &Network, batch: usize) -> u32 {
 }
 
 /// Bytes that a thread needs for one block of `network` in a batch of `batch`: activations,
-/// their gradients, the codes of pooling windows, unrolled images, lists of winners, and the lanes
-/// of a layer's taps. Its
-/// lists come on top, at most 16 bytes per survivor, and two copies of each layer that is
-/// computed with zeros for what was pruned.
+/// their gradients, the codes of pooling windows, unrolled images, lists of winners, the lanes of a
+/// layer's taps, and the terms of squares. Its lists come on top, at most 16 bytes per survivor, two
+/// copies of each layer that is computed with zeros for what was pruned, and the terms of kernels.
 pub fn block_bytes(network: &Network, batch: usize) -> usize {
     let lanes = lanes(network, batch);
     let numbers = |values: &[Value]| -> usize {
@@ -43,7 +42,7 @@ pub fn block_bytes(network: &Network, batch: usize) -> usize {
     let layout = Layout::new(network, lanes);
     let scratch = Scratch::new(network, lanes);
     let numbers = numbers(&layout.values) + numbers(&layout.gradients);
-    (numbers + scratch.images.len() + scratch.sums.len()) * size_of::<f32>()
+    (numbers + scratch.images.len() + scratch.sums.len() + scratch.terms.len()) * size_of::<f32>()
         + scratch.lists.bytes()
         + (pooled(network).map(|(_, codes)| codes).sum::<usize>() << lanes)
 }
@@ -56,21 +55,31 @@ struct Scratch {
     lists: Lists,
     /// Lanes of each tap.
     sums: Numbers,
+    /// Terms of squares.
+    terms: Numbers,
 }
 
 impl Scratch {
     fn new(network: &Network, lanes: u32) -> Self {
-        let mut numbers = 0;
+        let (mut numbers, mut terms) = (0, 0);
         let mut lists = Lists::default();
         let weights = network.tensors().iter().map(|tensor| tensor.range.len()).max();
         let sums = Numbers::new(lanes_of(weights.unwrap_or(0)) * LANES);
-        for index in 0..network.ops.len() {
+        for (index, op) in network.ops.iter().enumerate() {
+            if may_go_in_squares(network, index, lanes) {
+                let output = network.values[op.output()].shape;
+                let (channels, filters) =
+                    (network.values[op.input()].shape.channels, output.channels);
+                let sums = winograd::room_for(channels.max(filters));
+                let products = winograd_gradient::room_for(channels, filters, output, lanes);
+                terms = terms.max(sums).max(products);
+            }
             let Some((window, frame)) = may_visit_winners(network, index) else { continue };
             numbers = numbers.max(frame.image() << lanes);
             let pooled = network.values[network.ops[index + 1].output()].shape;
             lists.reserve(1 << lanes, pooled, window.height * window.width);
         }
-        Scratch { images: Numbers::new(numbers), lists, sums }
+        Scratch { images: Numbers::new(numbers), lists, sums, terms: Numbers::new(terms) }
     }
 }
 
@@ -426,8 +435,9 @@ mod tests {
             let buffers = workspace.values.iter().chain(&workspace.gradients);
             let numbers: usize = buffers.map(|numbers| size_of_val(&**numbers)).sum();
             let codes: usize = workspace.codes.iter().map(Vec::len).sum();
-            let Scratch { images, lists, sums } = &workspace.scratch;
-            let scratch = size_of_val(&**images) + size_of_val(&**sums) + lists.bytes();
+            let Scratch { images, lists, sums, terms } = &workspace.scratch;
+            let scratch: usize = [images, sums, terms].map(|it| size_of_val(&**it)).iter().sum();
+            let scratch = scratch + lists.bytes();
             assert_eq!(numbers + codes + scratch, block_bytes(&network, batch));
         }
     }

@@ -130,6 +130,11 @@ fn neither_threads_nor_instructions_change_a_bit_and_steps_do_not_allocate() {
     for batch_size in [1, 2, 3, 8, 19] {
         let run = |instructions: InstructionSet| {
             let mut all: Vec<Session> = sessions(batch_size).into();
+            if batch_size >= 8 {
+                let network = support::many_channels();
+                let parameters = network.parameters();
+                all.extend(sessions_of(&network, batch_size, [parameters, parameters * 4 / 5]));
+            }
             if batch_size == 19 {
                 all.extend(sessions_of(&support::resnet_8(), batch_size, [7_505]));
             }

@@ -313,6 +313,44 @@ fn pooling_before_the_first_parameters_agrees() {
     compare(Shape::new(2, 4, 4), &layers, 4, None);
 }
 
+/// A residual block, whole or nearly so: its first convolution is rectified, the gradient by the
+/// second one's input masked, and that by the block's input added to what the shortcut has brought.
+#[test]
+fn a_block_of_many_channels_agrees() {
+    let layers = [
+        conv("conv", 9, 1, 1, Padding::Valid),
+        Layer::Residual { name: "a".into(), filters: 9, size: 3, stride: 1 },
+        Layer::Relu,
+        Layer::GlobalAveragePool,
+        dense(3),
+    ];
+    for (images, density) in [(8, 1.0), (8, 0.8), (16, 1.0), (16, 0.8), (17, 0.6), (3, 1.0)] {
+        compare(Shape::new(1, 4, 6), &layers, images, Some(density));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+    /// Kernels of three by three between many channels, all of them or most: squares of two by two,
+    /// where sides are even.
+    #[test]
+    fn any_whole_convolution_of_many_channels_agrees(
+        (channels, filters) in (8usize..21, 8usize..21),
+        (height, width) in (3usize..8, 3usize..12),
+        images in prop_oneof![Just(8usize), Just(16), 5usize..20],
+        (same, before, behind) in any::<(bool, bool, bool)>(),
+        density in prop_oneof![Just(1.0), Just(0.8), 0.4..1.0f64],
+    ) {
+        let padding = if same { Padding::Same } else { Padding::Valid };
+        let mut layers = vec![conv("a", channels, 1, 1, Padding::Valid)];
+        layers.extend(before.then_some(Layer::Relu));
+        layers.push(conv("b", filters, 3, 1, padding));
+        layers.extend(behind.then_some(Layer::Relu));
+        layers.extend([Layer::GlobalAveragePool, dense(2)]);
+        compare(Shape::new(1, height, width), &layers, images, Some(density));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]

@@ -25,6 +25,8 @@ pub(crate) mod taps;
 mod tile;
 pub(crate) mod vector;
 pub(crate) mod winners;
+pub(crate) mod winograd;
+pub(crate) mod winograd_gradient;
 
 /// The most images in a block.
 pub const LANES: usize = 16;

@@ -49,6 +49,10 @@ pub(crate) trait Vector: Copy {
     /// `self + x · y`, rounded once.
     fn add_product(self, x: Self, y: Self) -> Self;
 
+    fn plus(self, other: Self) -> Self;
+
+    fn minus(self, other: Self) -> Self;
+
     /// What is below `floor` becomes that. Keeps a NaN.
     fn at_least(self, floor: Self) -> Self;
 
@@ -82,6 +86,16 @@ impl<const W: usize> Vector for [f32; W] {
     }
 
     #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        std::array::from_fn(|lane| self[lane] + other[lane])
+    }
+
+    #[inline(always)]
+    fn minus(self, other: Self) -> Self {
+        std::array::from_fn(|lane| self[lane] - other[lane])
+    }
+
+    #[inline(always)]
     fn at_least(self, floor: Self) -> Self {
         std::array::from_fn(|lane| if self[lane] < floor[lane] { floor[lane] } else { self[lane] })
     }
@@ -95,7 +109,8 @@ impl<const W: usize> Vector for [f32; W] {
 /// Implements `Vector` for a type of the machine.
 #[cfg(target_arch = "x86_64")]
 macro_rules! machine_vector {
-    ($type:ty, $width:literal, $splat:ident, $load:ident, $store:ident, $fma:ident, $max:ident,
+    ($type:ty, $width:literal, $splat:ident, $load:ident, $store:ident, $fma:ident, $add:ident,
+        $subtract:ident, $max:ident,
         |$number:ident, $deciding:ident| $where_positive:expr) => {
         impl Vector for $type {
             const WIDTH: usize = $width;
@@ -125,6 +140,18 @@ macro_rules! machine_vector {
             }
 
             #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                // SAFETY: as in `splat`.
+                unsafe { $add(self, other) }
+            }
+
+            #[inline(always)]
+            fn minus(self, other: Self) -> Self {
+                // SAFETY: as in `splat`.
+                unsafe { $subtract(self, other) }
+            }
+
+            #[inline(always)]
             fn at_least(self, floor: Self) -> Self {
                 // SAFETY: as in `splat`. Of equals, and of a NaN and a number, it is the second.
                 unsafe { $max(floor, self) }
@@ -148,6 +175,8 @@ machine_vector!(
     _mm512_loadu_ps,
     _mm512_storeu_ps,
     _mm512_fmadd_ps,
+    _mm512_add_ps,
+    _mm512_sub_ps,
     _mm512_max_ps,
     |number, deciding| {
         let positive = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(deciding, _mm512_setzero_ps());
@@ -162,6 +191,8 @@ machine_vector!(
     _mm256_loadu_ps,
     _mm256_storeu_ps,
     _mm256_fmadd_ps,
+    _mm256_add_ps,
+    _mm256_sub_ps,
     _mm256_max_ps,
     |number, deciding| {
         let positive = _mm256_cmp_ps::<_CMP_GT_OQ>(deciding, _mm256_setzero_ps());

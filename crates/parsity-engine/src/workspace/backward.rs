@@ -2,15 +2,17 @@
 //! the weights.
 
 use super::{GRADIENTS, Pass, Reach, Scratch, Workspace};
-use crate::conv::{Filters, Gradients};
+use crate::conv::{Filters, Gradients, Squares};
 use crate::kernels::correlation::{Finish, Start, correlate};
 use crate::kernels::frame::{roll_up, unroll};
 use crate::kernels::halving::halve_gradient;
 use crate::kernels::layers::{self, Source, Target};
 use crate::kernels::patches::{filter_gradient, image_gradient};
 use crate::kernels::pools;
-use crate::kernels::products::weight_gradient;
+use crate::kernels::products::{bias_gradient, weight_gradient};
 use crate::kernels::winners::Pool;
+use crate::kernels::winograd::sum_squares;
+use crate::kernels::winograd_gradient::square_gradient;
 use crate::layout::{Halving, halving, pooled_at_once};
 use crate::network::{Flow, Op, Window};
 use std::mem::take;
@@ -199,7 +201,14 @@ impl Workspace {
                 if let Gradients::Everywhere { ref places, .. } = conv.gradients {
                     let (forward, rows) = (&conv.forward, 0..conv.forward.grid.height);
                     let sums = self.scratch.sums.as_chunks_mut().0;
-                    weight_gradient(forward, places, lanes, x, dy, sums, gradient, rows);
+                    if let Some(Squares { forward: kernels, gradient: to, .. }) = &mut conv.squares
+                    {
+                        bias_gradient(forward, places, lanes, dy, gradient, rows.len());
+                        let room = &mut self.scratch.terms;
+                        square_gradient(forward, kernels, places, lanes, x, dy, to, room);
+                    } else {
+                        weight_gradient(forward, places, lanes, x, dy, sums, gradient, rows);
+                    }
                 }
                 watch(index, Pass::WeightGradient);
             }
@@ -236,7 +245,14 @@ impl Workspace {
                             Some(_) => Finish::Mask(&self.values[input]),
                             None => Finish::Keep,
                         };
-                        correlate(backward, lanes, values, dy, dx, (start, finish), rows);
+                        let ends = (start, finish);
+                        match &conv.squares {
+                            Some(Squares { backward: Some(kernels), .. }) => {
+                                let room = &mut self.scratch.terms;
+                                sum_squares(backward, kernels, lanes, values, dy, dx, ends, room);
+                            }
+                            _ => correlate(backward, lanes, values, dy, dx, ends, rows),
+                        }
                     }
                 }
                 Op::Relu { .. } => layers::relu_gradient(lanes, y, dy, dx, set),

@@ -1,12 +1,14 @@
 //! A block forward through the network: from images to scores.
 
 use super::{CODES, Pass, Reach, VALUES, Workspace};
+use crate::conv::Squares;
 use crate::kernels::LANES;
 use crate::kernels::correlation::{Finish, Start, correlate};
 use crate::kernels::halving::halve;
 use crate::kernels::layers::{self, Source, Target};
 use crate::kernels::pooling::{self, correlate_and_pool};
 use crate::kernels::pools::{self, Memory};
+use crate::kernels::winograd::sum_squares;
 use crate::layout::{Halving, WIDE, halving, pooled_at_once, rectified_at_once};
 use crate::network::{Op, Window};
 use std::mem::take;
@@ -80,7 +82,13 @@ impl Workspace {
                     let finish = if at_once { Finish::Rectify } else { Finish::Keep };
                     let start = if onto { Start::Target } else { Start::Bias };
                     let ends = (start, finish);
-                    correlate(&conv.forward, lanes, values, x, y, ends, rows);
+                    match &conv.squares {
+                        Some(Squares { forward: kernels, .. }) => {
+                            let room = &mut self.scratch.terms;
+                            sum_squares(&conv.forward, kernels, lanes, values, x, y, ends, room);
+                        }
+                        None => correlate(&conv.forward, lanes, values, x, y, ends, rows),
+                    }
                 }
                 Op::Relu { .. } => layers::relu(lanes, x, y),
                 Op::ReluMaxPool { window, .. } => {

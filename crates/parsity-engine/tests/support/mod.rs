@@ -51,6 +51,19 @@ pub fn resnet_8() -> Arc<Network> {
     Arc::new(Network::new(Shape::new(3, 32, 32), &layers).unwrap())
 }
 
+/// Small images, but as many channels as make whole kernels go in squares.
+pub fn many_channels() -> Arc<Network> {
+    let layers = [
+        conv("conv", 10, 3, 1, Padding::Same),
+        Layer::Residual { name: "block".into(), filters: 10, size: 3, stride: 1 },
+        conv("valid", 9, 3, 1, Padding::Valid),
+        Layer::Relu,
+        Layer::GlobalAveragePool,
+        dense(10),
+    ];
+    Arc::new(Network::new(Shape::new(2, 8, 6), &layers).unwrap())
+}
+
 /// `count` images of noise, with labels below `classes`.
 pub fn noise(shape: Shape, count: usize, classes: u32) -> Arc<Material> {
     let mut stream =
