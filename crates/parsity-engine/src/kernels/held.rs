@@ -47,6 +47,7 @@ multiversion! {
     ) = held_tiles<Isa>
 }
 
+#[allow(clippy::too_many_arguments)]
 #[inline(always)]
 fn held_tiles<I: Isa>(
     forward: &Correlation,

@@ -6,6 +6,9 @@
 //! pool: one for each filter and image, where the sums are those of a filter; one for each
 //! position and image, where the sums are those of what filters have seen there.
 
+// Constant indices are names of registers.
+#![allow(clippy::needless_range_loop)]
+
 use super::LANES;
 use super::frame::{Frame, image_by_image};
 use super::intake::turned;
