@@ -32,6 +32,18 @@ pub(super) fn at_hand(address: *const f32) -> *const f32 {
     address
 }
 
+/// Asks for what stands at `address`, if anything does, before it is needed.
+#[inline(always)]
+pub(super) fn fetch(address: *const f32) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: wherever that is, nothing happens that a program could see.
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
 /// Numbers side by side that one instruction works on.
 pub(crate) trait Vector: Copy {
     const WIDTH: usize;

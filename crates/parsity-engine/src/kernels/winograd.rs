@@ -16,7 +16,7 @@
 
 use super::correlation::{Finish, Start};
 use super::taps::{Correlation, NONE, SHARERS};
-use super::vector::{Isa, Vector};
+use super::vector::{Isa, Vector, fetch};
 use super::{LANES, multiversion};
 use crate::numbers::Numbers;
 use std::ops::Range;
@@ -203,6 +203,8 @@ impl Call<'_> {
                     }
                 }
                 let group = TERMS * sources * SHARERS;
+                let groups = self.kernels.targets.div_ceil(SHARERS);
+                let next = strip.end..(strip.end + STRIP / IMAGES).min(squares);
                 for (group, kernels) in self.kernels.terms.chunks_exact(group).enumerate() {
                     let numbers = strip.len() * IMAGES;
                     // As many vectors as leave room for what they meet.
@@ -216,6 +218,9 @@ impl Call<'_> {
                         let sums = &sums[(of - first) * STRIP..];
                         self.finish_squares::<V, IMAGES>(&strip, of, sums, target);
                     }
+                    let sources = group * sources / groups..(group + 1) * sources / groups;
+                    let targets = first..(first + SHARERS).min(self.kernels.targets);
+                    self.fetch_ahead::<IMAGES>(&next, sources, targets, target);
                 }
             }
         }
@@ -231,6 +236,40 @@ impl Call<'_> {
             *place = (2 * (square / across) * row + 2 * (square % across)) << self.lanes;
         }
         places
+    }
+
+    /// Asks for what the next strip will read and write, a few channels at a time: these are pieces of
+    /// many rows, which no machine foresees.
+    #[inline(always)]
+    fn fetch_ahead<const IMAGES: usize>(
+        &self,
+        strip: &Range<usize>,
+        sources: Range<usize>,
+        targets: Range<usize>,
+        target: &[f32],
+    ) {
+        let Call { correlation, lanes, .. } = *self;
+        let square = |start: *const f32, row: usize| {
+            for at in (0..2 * IMAGES).step_by(LANES) {
+                fetch(start.wrapping_add(at));
+                fetch(start.wrapping_add(row * IMAGES + at));
+            }
+        };
+        // The upper half of a view was the lower one of the strip above.
+        let row = correlation.grid.source_row;
+        for &place in &self.places(strip, row)[..strip.len()] {
+            for &start in &self.kernels.views[sources.clone()] {
+                let start = (start as usize + 2 * row + 2) << lanes;
+                square(self.source.as_ptr().wrapping_add(start + place), row);
+            }
+        }
+        let row = correlation.grid.target_row;
+        for &place in &self.places(strip, row)[..strip.len()] {
+            for &start in &correlation.targets[targets.clone()] {
+                let start = (start as usize) << lanes;
+                square(target.as_ptr().wrapping_add(start + place), row);
+            }
+        }
     }
 
     /// Writes the squares of a strip of target `of`, whose terms stand at `sums`.

@@ -24,7 +24,7 @@ use std::ops::Range;
 const NEAR: usize = 2048;
 /// The fewest and the most vectors of a strip.
 const FEWEST: usize = 16;
-const MOST: usize = 64;
+const MOST: usize = 32;
 
 /// Vectors of lanes that a strip has, where as many channels are read and written, in squares of
 /// `output`, of `1 << lanes` images.
