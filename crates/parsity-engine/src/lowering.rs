@@ -30,9 +30,9 @@ use std::ops::Range;
 /// A layer that then goes in squares gains more.
 fn crossover(lanes: u32, squares: bool) -> f64 {
     match (lanes, squares) {
-        (4.., true) => 0.45,
+        (4.., true) => 0.5,
         (4.., false) => 0.7,
-        (3, true) => 0.35,
+        (3, true) => 0.48,
         (3, false) => 0.5,
         _ => 0.42,
     }

@@ -16,9 +16,6 @@ use std::ops::Range;
 /// The widest tile, in vectors.
 pub(super) const COLUMNS: usize = 12;
 
-/// Numbers of the largest tile.
-pub(super) const TILE: usize = 2 * COLUMNS * LANES;
-
 /// Rows and numbers of each that are worked on before the next ones, of rows of `row` numbers, where
 /// vectors are as wide as can be.
 pub(crate) fn piece(row: usize) -> (usize, usize) {
@@ -46,7 +43,7 @@ pub(crate) enum Finish<'a> {
     /// Those become zero where the numbers of the correlation's mask are not positive.
     Mask(&'a [f32]),
     /// They are pooled, in windows of two by two: every tile has whole ones. If there is but one
-    /// block of sources, the target is room for a tile.
+    /// block of sources, nothing is written to the target.
     Pool(&'a Pooled<'a>),
 }
 
@@ -88,16 +85,13 @@ fn correlate_rows<I: Isa>(
     if matches!(finish, Finish::Pool(_)) {
         assert!(start == Start::Bias);
     }
-    let passes = matches!(finish, Finish::Pool(_)) && correlation.blocks() == 1;
-    if passes {
-        assert!(target.len() >= TILE);
-    } else {
+    if !matches!(finish, Finish::Pool(_)) || correlation.blocks() > 1 {
         assert!(rows.len() <= correlation.grid.strip);
         assert!(target.len() >= correlation.target_len << lanes);
     }
     let row = correlation.grid.width << lanes;
     let first = rows.start;
-    let call = Call { correlation, lanes, values, source, start, finish, passes, first };
+    let call = Call { correlation, lanes, values, source, start, finish, first };
     if row >= I::Wide::WIDTH {
         call.strips::<I, I::Wide>(rows, target);
     } else if row >= 8 && I::Wide::WIDTH > 8 {
@@ -120,8 +114,6 @@ pub(super) struct Call<'a> {
     pub(super) source: &'a [f32],
     pub(super) start: Start,
     pub(super) finish: Finish<'a>,
-    /// Whether sums are laid down for a moment only, at the beginning of the target.
-    pub(super) passes: bool,
     /// The row of the grid that is the target's first one.
     pub(super) first: usize,
 }

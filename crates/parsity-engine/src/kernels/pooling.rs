@@ -5,7 +5,7 @@
 //! of rows is computed and pooled before the next one, in the same place.
 
 use super::LANES;
-use super::correlation::{Finish, Pooled, Start, TILE, correlate};
+use super::correlation::{Finish, Pooled, Start, correlate};
 use super::layers::{Source, Target};
 use super::pools::{Memory, TWO_BY_TWO, relu_max_pool};
 use super::taps::Correlation;
@@ -72,6 +72,5 @@ pub(crate) fn correlate_and_pool(
 fn fits_into_tiles(correlation: &Correlation, lanes: u32) -> bool {
     InstructionSet::in_use() == InstructionSet::Avx512
         && 1 << lanes == LANES
-        && correlation.target_len << lanes >= TILE
         && correlation.groups.iter().all(|group| !group.shared)
 }

@@ -103,7 +103,7 @@ fn forgetful_pool(window: Window, lanes: u32, x: Source, y: Target, rows: Range<
 
 /// `pool_pairs` where nobody will ask for a gradient.
 #[inline(always)]
-pub(super) fn highest_of_pairs<const IMAGES: usize>(
+fn highest_of_pairs<const IMAGES: usize>(
     upper: &[[f32; IMAGES]],
     lower: &[[f32; IMAGES]],
     y: &mut [[f32; IMAGES]],
@@ -129,7 +129,7 @@ fn raise_only<const IMAGES: usize>(highest: &mut [f32; IMAGES], x: &[f32; IMAGES
 /// A row of windows of two by two. Where images do not fill a vector, as many windows as do are
 /// pooled at once.
 #[inline(always)]
-pub(super) fn pool_pairs<I: Isa, const IMAGES: usize>(
+fn pool_pairs<I: Isa, const IMAGES: usize>(
     upper: &[[f32; IMAGES]],
     lower: &[[f32; IMAGES]],
     y: &mut [[f32; IMAGES]],
@@ -191,7 +191,7 @@ fn note<const IMAGES: usize>(wild: &mut [f32; IMAGES], x: &[f32; IMAGES]) {
 
 /// Where `x` is higher than `highest`, it and its index take the place of what was there.
 #[inline(always)]
-fn raise<const IMAGES: usize>(
+pub(super) fn raise<const IMAGES: usize>(
     highest: &mut [f32; IMAGES],
     place: &mut [u8; IMAGES],
     x: &[f32; IMAGES],
@@ -206,7 +206,7 @@ fn raise<const IMAGES: usize>(
 
 /// What a window passes on, and the code that tells from where.
 #[inline(always)]
-fn rectified_and_place<const IMAGES: usize>(
+pub(super) fn rectified_and_place<const IMAGES: usize>(
     highest: &[f32; IMAGES],
     place: &[u8; IMAGES],
 ) -> ([f32; IMAGES], [u8; IMAGES]) {

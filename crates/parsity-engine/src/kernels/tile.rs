@@ -7,8 +7,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::correlation::{Call, Finish, Pooled, Reads, Start};
-use super::layers::{each, keep_where_positive, relu_in_place_body};
-use super::pools::{highest_of_pairs, pool_pairs};
+use super::layers::{keep_where_positive, relu_in_place_body};
 use super::taps::{NONE, SHARERS, Tap, Turn};
 use super::vector::{Isa, Vector, at_hand};
 use super::{LANES, multiversion};
@@ -355,39 +354,19 @@ impl Tile<'_> {
         sums: &[[[V; COLUMNS]; ROWS]; SHARERS],
         target: &mut [f32],
     ) {
-        let Call { correlation, lanes, passes, .. } = self.reads.call;
+        let Call { correlation, lanes, .. } = self.reads.call;
         let (group, finish) = (turn.group as usize, self.reads.finish(turn));
-        let target_row = match passes {
-            true => COLUMNS * V::WIDTH,
-            false => correlation.grid.target_row << lanes,
-        };
+        let target_row = correlation.grid.target_row << lanes;
         let of = self.reads.target(group) + self.sharer;
         let rectify = SHARERS == 1 && matches!(finish, Finish::Rectify);
-        if SHARERS == 1
-            && ROWS.is_multiple_of(2)
-            && COLUMNS.is_multiple_of(2)
-            && let Finish::Pool(pooled @ Pooled { memory: None, .. }) = finish
-        {
-            // SAFETY: as the caller promises; there is room for the windows of all targets.
-            unsafe {
-                for pair in 0..ROWS / 2 {
-                    let place = pooled.value.row(of, self.row / 2 + pair);
-                    let y = pooled.numbers.add((place << lanes) + self.from / 2);
-                    let [upper, lower] = [sums[0][2 * pair], sums[0][2 * pair + 1]];
-                    for window in 0..COLUMNS / 2 {
-                        let (left, right) = (2 * window, 2 * window + 1);
-                        let highest = upper[left].at_least(upper[right]);
-                        let highest = highest.at_least(lower[left]).at_least(lower[right]);
-                        highest.at_least(V::splat(0.0)).store(y.add(window * V::WIDTH));
-                    }
-                }
-            }
-            return;
+        if let Finish::Pool(pooled) = finish {
+            // SAFETY: as the caller promises.
+            return unsafe { self.pool(of, &sums[0], pooled) };
         }
         for (sharer, sums) in sums.iter().enumerate() {
             // SAFETY: as the caller promises.
             unsafe {
-                let start = if passes { 0 } else { self.place(group, sharer) };
+                let start = self.place(group, sharer);
                 let target = target.as_mut_ptr().add(start);
                 if let (1, Finish::Mask(numbers), Some(mask)) = (SHARERS, finish, &correlation.mask)
                 {
@@ -416,6 +395,55 @@ impl Tile<'_> {
             finish_tile(self, of..of + SHARERS, (ROWS, COLUMNS * V::WIDTH), target);
         }
     }
+
+    /// Pools the sums of target `of`, in windows of two by two, where a vector is one position.
+    ///
+    /// # Safety
+    /// As for `sum`; there is room for the windows of all targets, and nobody else is at it.
+    #[inline(always)]
+    unsafe fn pool<V: Vector, const ROWS: usize, const COLUMNS: usize>(
+        &self,
+        of: usize,
+        sums: &[[V; COLUMNS]; ROWS],
+        pooled: &Pooled,
+    ) {
+        if !ROWS.is_multiple_of(2) || !COLUMNS.is_multiple_of(2) || V::WIDTH != LANES {
+            unreachable!("windows lie in one tile");
+        }
+        let Shape { height, width, .. } = pooled.value.shape;
+        let (row, column) = (self.row / 2, self.from / LANES / 2);
+        let (zero, mut wilds) = (V::splat(0.0), [V::splat(0.0); 4]);
+        // SAFETY: as the caller promises.
+        unsafe {
+            for pair in 0..ROWS / 2 {
+                let place = pooled.value.row(of, row + pair) + column;
+                let code = (of * height + row + pair) * width + column;
+                for at in 0..COLUMNS / 2 {
+                    let [left, right] = [2 * at, 2 * at + 1];
+                    let (upper, lower) = (sums[2 * pair], sums[2 * pair + 1]);
+                    let window = [upper[left], upper[right], lower[left], lower[right]];
+                    let highest = match pooled.memory {
+                        Some((codes, _)) => {
+                            for (wild, number) in wilds.iter_mut().zip(window) {
+                                *wild = wild.add_product(number, zero);
+                            }
+                            V::highest(window, codes.add((code + at) * LANES))
+                        }
+                        None => {
+                            let [a, b, c, d] = window;
+                            a.at_least(b).at_least(c).at_least(d).at_least(zero)
+                        }
+                    };
+                    highest.store(pooled.numbers.add((place + at) * LANES));
+                }
+            }
+            if let Some((_, wild)) = pooled.memory {
+                let [a, b, c, d] = wilds;
+                let sum = V::load(wild.cast()).plus(a.plus(b)).plus(c.plus(d));
+                sum.store(wild.cast());
+            }
+        }
+    }
 }
 
 multiversion! {
@@ -423,11 +451,11 @@ multiversion! {
     /// written. A function of its own, for tiles of all sizes: what it reads is still at hand.
     /// What a lone target can do as it is written is not done here.
     finish_tile(tile: &Tile, targets: Range<usize>, size: (usize, usize), numbers: &mut [f32])
-        = finish_tile_body<Isa>
+        = finish_tile_body
 }
 
 #[inline(always)]
-fn finish_tile_body<I: Isa>(
+fn finish_tile_body(
     tile: &Tile,
     targets: Range<usize>,
     (rows, length): (usize, usize),
@@ -457,36 +485,6 @@ fn finish_tile_body<I: Isa>(
                 }
             }
         }
-        Finish::Pool(pooled) => {
-            let windows = length / LANES / 2;
-            let Shape { height, width, .. } = pooled.value.shape;
-            let column = (tile.from >> lanes) / 2;
-            let sums = numbers.as_chunks::<LANES>().0;
-            // Where the tile lies, and how far apart its rows are.
-            let (begin, apart) = match tile.reads.call.passes {
-                true => (0, 2 * windows),
-                false => (row_of(targets.start, 0) / LANES, correlation.grid.target_row),
-            };
-            for (target, row) in each(targets, &(0..rows / 2)) {
-                let at = tile.row / 2 + row;
-                let code = (target * height + at) * width + column;
-                let place = pooled.value.row(target, at) + column;
-                let upper = begin + 2 * row * apart;
-                let lower = upper + apart;
-                let (upper, lower) = (&sums[upper..][..2 * windows], &sums[lower..][..2 * windows]);
-                // SAFETY: there is room for the windows of all targets, and nobody else is at it.
-                unsafe {
-                    let y = pooled.numbers.add(place * LANES).cast();
-                    let y = std::slice::from_raw_parts_mut(y, windows);
-                    let Some((codes, wild)) = pooled.memory else {
-                        highest_of_pairs(upper, lower, y);
-                        continue;
-                    };
-                    let codes = codes.add(code * LANES).cast();
-                    let codes = std::slice::from_raw_parts_mut(codes, windows);
-                    pool_pairs::<I, LANES>(upper, lower, y, codes, &mut *wild);
-                }
-            }
-        }
+        Finish::Pool(_) => unreachable!("windows are pooled as their tile ends"),
     }
 }

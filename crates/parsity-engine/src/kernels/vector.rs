@@ -5,6 +5,8 @@
 
 #![allow(unsafe_code)]
 
+use super::LANES;
+use super::pools::{NOBODY, raise, rectified_and_place};
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -70,6 +72,29 @@ pub(crate) trait Vector: Copy {
 
     /// What `deciding` is not positive for becomes zero.
     fn where_positive(self, deciding: Self) -> Self;
+
+    /// The first of four numbers that is the highest, or zero if none is positive. Its index goes to
+    /// `codes`, or `NOBODY`.
+    ///
+    /// # Safety
+    /// `WIDTH` codes can be written at `codes`.
+    #[inline(always)]
+    unsafe fn highest(window: [Self; 4], codes: *mut u8) -> Self {
+        let mut highest = [0.0; LANES];
+        // SAFETY: no vector is wider than that; codes as the caller promises.
+        unsafe {
+            window[0].store(highest.as_mut_ptr());
+            let mut places = [0; LANES];
+            for (place, numbers) in (1..).zip(&window[1..]) {
+                let mut others = [0.0; LANES];
+                numbers.store(others.as_mut_ptr());
+                raise(&mut highest, &mut places, &others, place);
+            }
+            let (highest, places) = rectified_and_place(&highest, &places);
+            codes.copy_from_nonoverlapping(places.as_ptr(), Self::WIDTH);
+            Self::load(highest.as_ptr())
+        }
+    }
 }
 
 impl<const W: usize> Vector for [f32; W] {
@@ -123,7 +148,7 @@ impl<const W: usize> Vector for [f32; W] {
 macro_rules! machine_vector {
     ($type:ty, $width:literal, $splat:ident, $load:ident, $store:ident, $fma:ident, $add:ident,
         $subtract:ident, $max:ident,
-        |$number:ident, $deciding:ident| $where_positive:expr) => {
+        |$number:ident, $deciding:ident| $where_positive:expr $(, $more:item)?) => {
         impl Vector for $type {
             const WIDTH: usize = $width;
 
@@ -175,6 +200,8 @@ macro_rules! machine_vector {
                 // SAFETY: as in `splat`.
                 unsafe { $where_positive }
             }
+
+            $($more)?
         }
     };
 }
@@ -193,6 +220,25 @@ machine_vector!(
     |number, deciding| {
         let positive = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(deciding, _mm512_setzero_ps());
         _mm512_maskz_mov_ps(positive, number)
+    },
+    #[inline(always)]
+    unsafe fn highest([a, b, c, d]: [Self; 4], codes: *mut u8) -> Self {
+        // SAFETY: as in `splat`; codes as the caller promises. Of a NaN and a number, and of equals,
+        // the maximum is the second.
+        unsafe {
+            let mut places = _mm_setzero_si128();
+            let mut highest = a;
+            for (place, number) in [(1, b), (2, c), (3, d)] {
+                let higher = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(number, highest);
+                places = _mm_mask_mov_epi8(places, higher, _mm_set1_epi8(place));
+                highest = _mm512_max_ps(number, highest);
+            }
+            let zero = _mm512_setzero_ps();
+            let positive = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(highest, zero);
+            let places = _mm_mask_mov_epi8(_mm_set1_epi8(NOBODY as i8), positive, places);
+            _mm_storeu_si128(codes.cast(), places);
+            _mm512_max_ps(zero, highest)
+        }
     }
 );
 #[cfg(target_arch = "x86_64")]
