@@ -1,6 +1,7 @@
 //! A convolution, ready to run: its lists, and the numbers that it keeps for itself.
 
 use crate::kernels::frame::Frame;
+use crate::kernels::moves::Moves;
 use crate::kernels::products::Places;
 use crate::kernels::taps::Correlation;
 use crate::kernels::winograd::Kernels;
@@ -73,30 +74,6 @@ pub(crate) struct Filled {
     pub(crate) gradient: Vec<f32>,
     pub(crate) weight_moves: Moves,
     pub(crate) bias_moves: Moves,
-}
-
-/// Where neighbouring survivors stand in a layer's own numbers.
-#[derive(Debug)]
-pub(crate) struct Moves {
-    /// The first of them.
-    pub(crate) first: usize,
-    pub(crate) places: Vec<u32>,
-}
-
-impl Moves {
-    /// Takes over the survivors' numbers.
-    fn take_over(&self, survivors: &[f32], own: &mut [f32]) {
-        for (&place, &number) in self.places.iter().zip(&survivors[self.first..]) {
-            own[place as usize] = number;
-        }
-    }
-
-    /// Adds its own numbers to the survivors'.
-    fn hand_over(&self, own: &[f32], survivors: &mut [f32]) {
-        for (&place, number) in self.places.iter().zip(&mut survivors[self.first..]) {
-            *number += own[place as usize];
-        }
-    }
 }
 
 impl Conv {

@@ -3,11 +3,12 @@
 //! The symbolic half of the work, done when a thread first meets a program; the numeric
 //! half (`kernels`) only follows the lists that are made here.
 
-use crate::conv::{AtWinners, Conv, Filled, Filters, Gradients, Moves, Squares};
+use crate::conv::{AtWinners, Conv, Filled, Filters, Gradients, Squares};
 use crate::kernels::LANES;
 use crate::kernels::correlation::piece;
 use crate::kernels::frame::Frame;
 use crate::kernels::held::worth_holding;
+use crate::kernels::moves::Moves;
 use crate::kernels::products::Places;
 use crate::kernels::taps::{Correlation, Grid, Mask, NONE, Tap};
 use crate::kernels::winograd::Kernels;
@@ -235,22 +236,14 @@ impl<'a> Lowering<'a> {
     fn conv(&self, seat: &Seat, flows: bool, seen: Option<Frame>) -> Conv {
         let filters = seat.share(self.shape.filters);
         let channels = seat.share(self.input.shape.channels);
+        let enough = if flows { winning(self.lanes) } else { 0.0 };
+        let seen = seen.filter(|_| self.share >= enough);
         let filled = self.filled.then(|| {
-            let weights = (self.values - self.shape.filters) as u32;
-            let biases = self.bias_locals.iter().map(|&filter| weights + filter).collect();
-            Filled {
-                values: vec![0.0; self.values],
-                gradient: vec![0.0; self.values],
-                weight_moves: Moves {
-                    first: self.weight_places.start,
-                    places: self.locals.clone(),
-                },
-                bias_moves: Moves { first: self.bias_places.start, places: biases },
-            }
+            // Going back, it needs the filters of all seats, unless these are laid out for winners.
+            self.filled_with(if seen.is_some() { filters.clone() } else { 0..self.shape.filters })
         });
         let forward = self.forward(&filters);
-        let enough = if flows { winning(self.lanes) } else { 0.0 };
-        let gradients = if let Some(seen) = seen.filter(|_| self.share >= enough) {
+        let gradients = if let Some(seen) = seen {
             let part = flows.then_some(&channels);
             Gradients::AtWinners(self.at_winners(&filters, seen, part))
         } else {
@@ -269,6 +262,23 @@ impl<'a> Lowering<'a> {
         };
         let squares = self.squares.then(|| self.squares(&forward, &gradients, &filters, &channels));
         Conv { forward, gradients, filled, squares }
+    }
+
+    /// Room for the weights of all filters; those of `filters` are taken over, and all biases.
+    fn filled_with(&self, filters: Range<usize>) -> Filled {
+        let weights = self.values - self.shape.filters;
+        let biases = self.bias_locals.iter().map(|&filter| weights as u32 + filter).collect();
+        let place = |filter: usize| {
+            self.locals.partition_point(|&local| (local as usize) < filter * self.kernel.weights)
+        };
+        let (start, end) = (place(filters.start), place(filters.end));
+        let (first, places) = (self.weight_places.start + start, &self.locals[start..end]);
+        Filled {
+            values: vec![0.0; self.values],
+            gradient: vec![0.0; self.values],
+            weight_moves: Moves::new(first, places.to_vec(), self.values),
+            bias_moves: Moves::new(self.bias_places.start, biases, self.values),
+        }
     }
 
     /// The kernels of `filters`, and those for the gradient by `channels` of the input.
@@ -324,8 +334,8 @@ impl<'a> Lowering<'a> {
             seen,
             gradient: Numbers::new(filters.len() * seen.filter()),
             sums: vec![0.0; filters.len()],
-            gradient_moves: Moves { first, places: gradients.collect() },
-            sum_moves: Moves { first: self.bias_places.start + before, places: sums.collect() },
+            gradient_moves: Moves::new(first, gradients.collect(), filters.len() * seen.filter()),
+            sum_moves: Moves::new(self.bias_places.start + before, sums.collect(), filters.len()),
             filters: channels.map(|channels| self.filters(channels)),
         }
     }
@@ -347,7 +357,7 @@ impl<'a> Lowering<'a> {
         Filters {
             part,
             weights: Numbers::new(beyond as usize + 1),
-            moves: Moves { first: self.weight_places.start, places: weights.collect() },
+            moves: Moves::new(self.weight_places.start, weights.collect(), beyond as usize + 1),
         }
     }
 

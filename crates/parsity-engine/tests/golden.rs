@@ -163,6 +163,12 @@ fn scores_loss_and_every_gradient_agree() {
         let first: Vec<u32> = (0..16).collect();
         let scores: Vec<f32> = session.scores(&first).concat();
         close(&scores, &golden.floats("logits"), 1e-5, "logits");
+        let right = |(scores, label): (&[f32], u8)| {
+            (0..).zip(scores).max_by(|a, b| a.1.total_cmp(b.1)).is_some_and(|it| it.0 == label)
+        };
+        let each = scores.chunks(golden.network.classes()).zip(golden.bytes("labels"));
+        let wrong = each.filter(|&it| !right(it)).count();
+        assert_eq!(session.count_errors(&mut first.clone(), &mut Team::new(1)), wrong);
         let (loss, gradient) = session.gradient(&first, &mut Team::new(1));
         close(&[loss as f32], &golden.floats("loss"), 1e-5, "loss");
         golden.compare(&gradient, "grad");

@@ -279,12 +279,20 @@ fn both_shortcuts_agree() {
     };
     let head = conv("conv", 2, 3, 1, Padding::Same);
     let tail = [Layer::Relu, Layer::GlobalAveragePool, dense(3)];
-    for blocks in
-        [vec![block("a", 2, 1)], vec![block("a", 4, 2)], vec![block("a", 2, 1), block("b", 5, 2)]]
-    {
-        let layers: Vec<Layer> = [vec![head.clone()], blocks, tail.to_vec()].concat();
-        // Whole blocks go into a halving block in one go, parts of one step by step.
-        for images in [3, 16] {
+    let pool = Layer::MaxPool { size: 2, stride: 2 };
+    let head = || vec![head.clone()];
+    for (head, blocks) in [
+        (head(), vec![block("a", 2, 1)]),
+        (head(), vec![block("a", 4, 2)]),
+        (head(), vec![block("a", 2, 1), block("b", 5, 2)]),
+        // A value that is added to twice, one that is pooled then, and the images themselves.
+        (head(), vec![block("a", 2, 1), block("b", 2, 1)]),
+        (head(), vec![block("a", 2, 1), Layer::Relu, pool]),
+        (vec![], vec![block("a", 1, 1), block("b", 1, 1)]),
+    ] {
+        let layers: Vec<Layer> = [head, blocks, tail.to_vec()].concat();
+        // Blocks of 8 and 16 go into a halving block in one go, smaller ones step by step.
+        for images in [3, 8, 16] {
             compare(Shape::new(1, 6, 4), &layers, images, None);
             compare(Shape::new(1, 6, 4), &layers, images, Some(0.5));
         }

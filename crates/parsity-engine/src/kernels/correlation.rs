@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use super::taps::{Correlation, Tap, Turn};
-use super::tile::{Tile, rows_that_fit};
+use super::tile::{Tile, rows_of_a_tile, rows_that_fit};
 use super::vector::{Avx512, Isa, Vector};
 use super::{LANES, multiversion};
 use crate::network::Value;
@@ -129,7 +129,7 @@ impl<'a> Call<'a> {
         // Windows stay whole.
         let unit = if matches!(self.finish, Finish::Pool(_)) { 2 } else { 1 };
         let cut = |piece: usize| count / unit * piece / pieces * unit;
-        let strip = rows_that_fit(I::ALONE, count.div_ceil(pieces));
+        let strip = rows_that_fit(I::ALONE, count.div_ceil(pieces)) / unit * unit;
         let mut row = all.start;
         while row < all.end {
             let rows = row..(row + strip).min(all.end);
@@ -301,7 +301,7 @@ impl<'a> Reads<'a> {
                 unsafe {
                     if wide {
                         let height = rows_that_fit(sums, columns).min(rows.end - row);
-                        let height = 1 << height.ilog2();
+                        let height = rows_of_a_tile(height);
                         tile.sized::<I, V>(height, columns, target);
                         row += height;
                     } else {

@@ -17,6 +17,7 @@ pub(crate) mod held;
 pub(crate) mod intake;
 pub(crate) mod layers;
 pub(crate) mod loss;
+pub(crate) mod moves;
 pub(crate) mod patches;
 pub(crate) mod pooling;
 pub(crate) mod pools;

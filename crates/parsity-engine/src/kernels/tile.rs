@@ -14,10 +14,21 @@ use super::{LANES, multiversion};
 use crate::shape::Shape;
 use std::ops::Range;
 
-/// How many rows of `columns` vectors `sums` registers hold: a power of two.
+/// How many rows of `columns` vectors `sums` registers hold, of the numbers of rows that tiles have.
 #[inline(always)]
 pub(super) fn rows_that_fit(sums: usize, columns: usize) -> usize {
-    1 << (sums / columns.max(1)).clamp(1, 8).ilog2()
+    rows_of_a_tile(sums / columns.max(1))
+}
+
+/// The most rows of a tile that are at most `rows`.
+#[inline(always)]
+pub(super) fn rows_of_a_tile(rows: usize) -> usize {
+    match rows {
+        0 | 1 => 1,
+        2 | 3 => rows,
+        4..8 => 4,
+        _ => 8,
+    }
 }
 
 /// Neighbouring positions of groups of targets, one group after the other.
@@ -59,7 +70,20 @@ impl Tile<'_> {
                 rows,
                 columns,
                 4,
-                [(1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (1, 6), (2, 1), (2, 2), (2, 3), (4, 1),]
+                [
+                    (1, 1),
+                    (1, 2),
+                    (1, 3),
+                    (1, 4),
+                    (1, 5),
+                    (1, 6),
+                    (2, 1),
+                    (2, 2),
+                    (2, 3),
+                    (3, 1),
+                    (3, 2),
+                    (4, 1),
+                ]
             );
         } else if self.reads.shared && I::SHARED == 4 {
             sized!(
@@ -69,7 +93,7 @@ impl Tile<'_> {
                 rows,
                 columns,
                 4,
-                [(1, 1), (1, 2), (1, 3), (1, 4), (2, 1), (2, 2), (4, 1),]
+                [(1, 1), (1, 2), (1, 3), (1, 4), (2, 1), (2, 2), (3, 1), (4, 1),]
             );
         } else if self.reads.shared {
             sized!(self, V, target, rows, columns, 4, [(1, 1), (1, 2), (2, 1)]);
@@ -106,6 +130,14 @@ impl Tile<'_> {
                     (2, 10),
                     (2, 11),
                     (2, 12),
+                    (3, 1),
+                    (3, 2),
+                    (3, 3),
+                    (3, 4),
+                    (3, 5),
+                    (3, 6),
+                    (3, 7),
+                    (3, 8),
                     (4, 1),
                     (4, 2),
                     (4, 3),
