@@ -33,7 +33,9 @@ mod session;
 mod shape;
 mod smoothness;
 mod survey;
+mod survivor;
 mod team;
+mod thresholds;
 mod walls;
 mod workspace;
 
@@ -43,7 +45,7 @@ pub use examples::{Examples, ExamplesError, Material, Normalization};
 pub use grains::Reduction;
 pub use initialization::initialize;
 pub use kernels::LANES;
-pub use kernels::vector::InstructionSet;
+pub use kernels::isa::InstructionSet;
 pub use network::{Layer, Network, NetworkError, Padding, Role, Tensor};
 pub use optimizer::{Optimizer, Schedule};
 pub use pattern::Pattern;

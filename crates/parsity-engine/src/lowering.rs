@@ -23,33 +23,9 @@ use crate::program::Program;
 use crate::reads::{List, Read};
 use crate::seats::Seat;
 use crate::shape::Shape;
+use crate::survivor::{Kernel, Survivor};
+use crate::thresholds::{crossover, winning};
 use std::ops::Range;
-
-/// Where at least this share of a layer survives, it is computed as if nothing had been
-/// pruned, with zeros for the missing weights: sharing what is read saves more than visiting
-/// survivors only. Measured, per width of a block; narrow blocks gain more from sharing.
-/// A layer that then goes in squares gains more.
-fn crossover(lanes: u32, squares: bool) -> f64 {
-    match (lanes, squares) {
-        (4.., true) => 0.5,
-        (4.., false) => 0.7,
-        (3, true) => 0.48,
-        (3, false) => 0.5,
-        _ => 0.42,
-    }
-}
-
-/// Where at least this share of a layer survives that is pooled at once, its gradients are
-/// computed at the winners of windows, with zeros for the missing weights. Measured, as above:
-/// narrow blocks gain more, because the way of winners does not depend on their width.
-fn winning(lanes: u32) -> f64 {
-    match lanes {
-        4.. => 0.25,
-        3 => 0.15,
-        2 => 0.11,
-        _ => 0.05,
-    }
-}
 
 /// Lowers every convolution of `program` for blocks of `1 << lanes` images, as far as it is
 /// computed at `seat`.
@@ -93,44 +69,6 @@ fn inside(network: &Network, value: usize) -> (usize, usize) {
     let whole = network.values[whole].shape;
     let (rows, columns) = (along(whole.height, split.pad_top), along(whole.width, split.pad_left));
     (rows.min(height), columns.min(width))
-}
-
-/// A survivor: filter, input channel, row and column of the kernel, place in the values.
-#[derive(Debug, Clone, Copy)]
-struct Survivor {
-    filter: usize,
-    channel: usize,
-    row: usize,
-    column: usize,
-    place: u32,
-}
-
-/// A filter as the tensor has it.
-#[derive(Debug, Clone, Copy)]
-struct Kernel {
-    /// Its weights.
-    weights: usize,
-    /// Rows and columns.
-    size: usize,
-    /// Its parts are dealt out to phases like the input.
-    split: usize,
-}
-
-impl Kernel {
-    /// Number `local` of the tensor, whose value stands at `place`.
-    fn survivor(&self, place: usize, local: usize) -> Survivor {
-        let Kernel { weights, size, split } = *self;
-        let channels = weights / (size * size);
-        let (channel, tap) = (local % weights / (size * size), local % (size * size));
-        let (row, column) = (tap / size, tap % size);
-        Survivor {
-            filter: local / weights,
-            channel: (row % split * split + column % split) * channels + channel,
-            row: row / split,
-            column: column / split,
-            place: place as u32,
-        }
-    }
 }
 
 struct Lowering<'a> {

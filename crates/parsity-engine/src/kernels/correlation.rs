@@ -6,9 +6,10 @@
 
 #![allow(unsafe_code)]
 
+use super::isa::{Avx512, Isa};
 use super::taps::{Correlation, Tap, Turn};
 use super::tile::{Tile, rows_of_a_tile, rows_that_fit};
-use super::vector::{Avx512, Isa, Vector};
+use super::vector::Vector;
 use super::{LANES, multiversion};
 use crate::network::Value;
 use std::ops::Range;

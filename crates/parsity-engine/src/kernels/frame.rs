@@ -6,8 +6,8 @@
 //! nothing but the gradient of filters is asked for, the rows that a filter sees are *stacked*:
 //! they are channels of one row, and the whole patch is neighbouring numbers.
 
+use super::isa::Isa;
 use super::layers::{Source, Target, each, with_images};
-use super::vector::Isa;
 use super::{LANES, multiversion};
 use crate::network::Window;
 use crate::shape::Shape;

@@ -7,9 +7,10 @@
 
 #![allow(unsafe_code)]
 
+use super::isa::Isa;
 use super::layers::{Source, Target};
 use super::multiversion;
-use super::vector::{Isa, Vector};
+use super::vector::Vector;
 use crate::network::Value;
 use crate::shape::Shape;
 

@@ -10,9 +10,10 @@
 // Constant indices are names of registers.
 #![allow(clippy::needless_range_loop)]
 
+use super::isa::Isa;
 use super::products::{Places, add_sums};
 use super::taps::{Correlation, Grid};
-use super::vector::{Isa, Vector, at_hand};
+use super::vector::{Vector, at_hand};
 use super::{LANES, multiversion};
 use std::ops::Range;
 

@@ -11,10 +11,12 @@
 //! the results have the same bits.
 
 pub(crate) mod correlation;
+mod finish;
 pub(crate) mod frame;
 pub(crate) mod halving;
 pub(crate) mod held;
 pub(crate) mod intake;
+pub(crate) mod isa;
 pub(crate) mod layers;
 pub(crate) mod loss;
 pub(crate) mod moves;
@@ -37,9 +39,9 @@ pub const LANES: usize = 16;
 macro_rules! multiversion {
     ($(#[$doc:meta])* $name:ident($($argument:ident: $kind:ty),* $(,)?) = $body:ident<Isa>) => {
         multiversion!(@ $(#[$doc])* $name($($argument: $kind),*) =
-            $body::<crate::kernels::vector::Avx512>,
-            $body::<crate::kernels::vector::Avx2>,
-            $body::<crate::kernels::vector::Portable>);
+            $body::<crate::kernels::isa::Avx512>,
+            $body::<crate::kernels::isa::Avx2>,
+            $body::<crate::kernels::isa::Portable>);
     };
     ($(#[$doc:meta])* $name:ident($($argument:ident: $kind:ty),* $(,)?) = $body:ident) => {
         multiversion!(@ $(#[$doc])* $name($($argument: $kind),*) = $body, $body, $body);
@@ -60,14 +62,14 @@ macro_rules! multiversion {
                     $avx2($($argument),*)
                 }
                 // SAFETY: the machine was asked whether it has what each of them needs.
-                match crate::kernels::vector::InstructionSet::in_use() {
-                    crate::kernels::vector::InstructionSet::Avx512 => {
+                match crate::kernels::isa::InstructionSet::in_use() {
+                    crate::kernels::isa::InstructionSet::Avx512 => {
                         return unsafe { with_avx512($($argument),*) };
                     }
-                    crate::kernels::vector::InstructionSet::Avx2 => {
+                    crate::kernels::isa::InstructionSet::Avx2 => {
                         return unsafe { with_avx2($($argument),*) };
                     }
-                    crate::kernels::vector::InstructionSet::Portable => {}
+                    crate::kernels::isa::InstructionSet::Portable => {}
                 }
             }
             $portable($($argument),*)

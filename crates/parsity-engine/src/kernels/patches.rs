@@ -12,7 +12,8 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::frame::Frame;
-use super::vector::{Isa, Vector};
+use super::isa::Isa;
+use super::vector::Vector;
 use super::winners::{Lists, Pool, Winners, list_by_filter, list_by_position};
 use super::{LANES, multiversion};
 use crate::shape::Shape;

@@ -6,10 +6,10 @@
 
 use super::LANES;
 use super::correlation::{Finish, Pooled, Start, correlate};
+use super::isa::InstructionSet;
 use super::layers::{Source, Target};
 use super::pools::{Memory, TWO_BY_TWO, relu_max_pool};
 use super::taps::Correlation;
-use super::vector::InstructionSet;
 use crate::network::Window;
 use crate::shape::Shape;
 

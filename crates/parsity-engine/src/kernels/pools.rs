@@ -1,7 +1,7 @@
 //! Pooling: the highest or the mean of windows, and the way back.
 
+use super::isa::Isa;
 use super::layers::{Source, Target, each, rectified, relu_in_place_body, with_images};
-use super::vector::Isa;
 use super::{LANES, multiversion};
 use crate::network::{Value, Window};
 use crate::shape::Shape;

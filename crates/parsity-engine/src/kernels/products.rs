@@ -9,8 +9,9 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::held::{Lanes, held_gradient};
+use super::isa::Isa;
 use super::taps::{Correlation, Grid, NONE, SHARERS, Tap};
-use super::vector::{Isa, Vector};
+use super::vector::Vector;
 use super::{LANES, multiversion};
 use std::ops::Range;
 

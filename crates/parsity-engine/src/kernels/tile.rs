@@ -6,13 +6,13 @@
 // Constant indices are names of registers.
 #![allow(clippy::needless_range_loop)]
 
+use super::LANES;
 use super::correlation::{Call, Finish, Pooled, Reads, Start};
-use super::layers::{keep_where_positive, relu_in_place_body};
+use super::finish::finish_tile;
+use super::isa::Isa;
 use super::taps::{NONE, SHARERS, Tap, Turn};
-use super::vector::{Isa, Vector, at_hand};
-use super::{LANES, multiversion};
+use super::vector::{Vector, at_hand};
 use crate::shape::Shape;
-use std::ops::Range;
 
 /// How many rows of `columns` vectors `sums` registers hold, of the numbers of rows that tiles have.
 #[inline(always)]
@@ -475,48 +475,5 @@ impl Tile<'_> {
                 sum.store(wild.cast());
             }
         }
-    }
-}
-
-multiversion! {
-    /// Finishes the sums of `targets` that a tile of `size` (rows, and numbers of each) has just
-    /// written. A function of its own, for tiles of all sizes: what it reads is still at hand.
-    /// What a lone target can do as it is written is not done here.
-    finish_tile(tile: &Tile, targets: Range<usize>, size: (usize, usize), numbers: &mut [f32])
-        = finish_tile_body
-}
-
-#[inline(always)]
-fn finish_tile_body(
-    tile: &Tile,
-    targets: Range<usize>,
-    (rows, length): (usize, usize),
-    numbers: &mut [f32],
-) {
-    let Call { correlation, lanes, first, .. } = tile.reads.call;
-    let row_of = |target: usize, row: usize| {
-        let row = (tile.row + row - first) * correlation.grid.target_row;
-        ((correlation.targets[target] as usize + row) << lanes) + tile.from
-    };
-    match tile.reads.call.finish {
-        Finish::Keep => {}
-        Finish::Rectify => {
-            for target in targets {
-                for row in 0..rows {
-                    relu_in_place_body(&mut numbers[row_of(target, row)..][..length]);
-                }
-            }
-        }
-        Finish::Mask(deciding) => {
-            let Some(mask) = &correlation.mask else { return };
-            for target in targets {
-                for row in 0..rows {
-                    let place = mask.place(target, tile.row + row, lanes) + tile.from;
-                    let deciding = &deciding[place..][..length];
-                    keep_where_positive(deciding, &mut numbers[row_of(target, row)..][..length]);
-                }
-            }
-        }
-        Finish::Pool(_) => unreachable!("windows are pooled as their tile ends"),
     }
 }

@@ -12,9 +12,9 @@
 use super::LANES;
 use super::frame::{Frame, image_by_image};
 use super::intake::turned;
+use super::isa::{Isa, plain_packed};
 use super::layers::{Source, with_images};
 use super::pools::NOBODY;
-use super::vector::{Isa, plain_packed};
 use crate::network::Window;
 use crate::shape::Shape;
 

@@ -15,8 +15,9 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::correlation::{Finish, Start};
+use super::isa::Isa;
 use super::taps::{Correlation, NONE, SHARERS};
-use super::vector::{Isa, Vector, fetch};
+use super::vector::{Vector, fetch};
 use super::{LANES, multiversion};
 use crate::numbers::Numbers;
 use std::ops::Range;

@@ -11,9 +11,10 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::held::Lanes;
+use super::isa::Isa;
 use super::products::Places;
 use super::taps::{Correlation, SHARERS};
-use super::vector::{Isa, Vector};
+use super::vector::Vector;
 use super::winograd::{KERNEL, Kernels, TERMS, WEIGHTS, seen_along};
 use super::{LANES, multiversion};
 use crate::numbers::Numbers;
