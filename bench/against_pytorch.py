@@ -85,7 +85,7 @@ COMPARISONS = [
 ]
 
 DENSE, ALONE, AT_8 = {"sparsity": 0.0}, {"threads": 1}, {"batch_size": 8}
-# The dense network, trained as sparse ones are: its gradients visit all positions. The other
+# The dense network, trained as sparse ones are: every product at every position. The other
 # way visits only those that max-pools have chosen, which is done where little was pruned.
 EVERYWHERE = {"sparsity": 0.0, "kind": "train-everywhere"}
 # What must hold within Parsity: for which batch sizes, sparsities and threads, and against

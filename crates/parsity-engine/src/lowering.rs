@@ -43,7 +43,11 @@ pub(crate) fn lower(
             // Pooled tile by tile, targets that work alone are never slower.
             let alone = 1 << lanes == LANES && !flows && pooled_at_once(network, index).is_some();
             let squares = program.may_go_in_squares() && may_go_in_squares(network, index, lanes);
-            let crossover = if alone { 1.0 } else { crossover(lanes, squares) };
+            let channels = network.values[input].shape.channels.min(shape.filters);
+            let crossover = match alone {
+                true => 1.0,
+                false => crossover(lanes, squares.then_some(channels)),
+            };
             let lowering =
                 Lowering::new(network, pattern, layout, lanes, crossover, (input, output), shape);
             let squares = squares && lowering.dense;

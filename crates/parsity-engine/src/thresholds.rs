@@ -3,13 +3,14 @@
 /// Where at least this share of a layer survives, it is computed as if nothing had been
 /// pruned, with zeros for the missing weights: sharing what is read saves more than visiting
 /// survivors only. Measured, per width of a block; narrow blocks gain more from sharing.
-/// A layer that then goes in squares gains more.
-pub(crate) fn crossover(lanes: u32, squares: bool) -> f64 {
+/// A layer that then goes in squares gains more, the more channels it has on either side.
+pub(crate) fn crossover(lanes: u32, squares: Option<usize>) -> f64 {
     match (lanes, squares) {
-        (4.., true) => 0.5,
-        (4.., false) => 0.7,
-        (3, true) => 0.48,
-        (3, false) => 0.5,
+        (3.., Some(..32)) => 0.48,
+        (3.., Some(32..64)) => 0.45,
+        (3.., Some(64..)) => 0.4,
+        (4.., None) => 0.7,
+        (3, None) => 0.5,
         _ => 0.42,
     }
 }

@@ -37,7 +37,7 @@ const OPTIMIZER: Optimizer = Optimizer::Momentum { momentum: 0.9 };
 pub enum Work {
     /// Whole training steps: gathering the batch, forward, backward, update.
     Train,
-    /// The same, but gradients visit all positions, also those that a max-pool has ruled out.
+    /// The same, but with every product at every position, also those that a max-pool has ruled out.
     TrainEverywhere,
     /// Counting errors: forward only.
     Evaluate,

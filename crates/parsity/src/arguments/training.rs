@@ -221,8 +221,7 @@ pub(crate) enum Instructions {
 pub(crate) enum Kind {
     /// Whole training steps
     Train,
-    /// The same of the dense network, where gradients visit all positions, as they do in sparse
-    /// ones
+    /// The same of the dense network, with every product at every position, as in sparse ones
     TrainEverywhere,
     /// Forward passes over 2048 images
     Evaluate,
