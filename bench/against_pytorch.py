@@ -86,7 +86,8 @@ COMPARISONS = [
 
 DENSE, ALONE, AT_8 = {"sparsity": 0.0}, {"threads": 1}, {"batch_size": 8}
 # The dense network, trained as sparse ones are: every product at every position. The other
-# way visits only those that max-pools have chosen, which is done where little was pruned.
+# way passes over what max-pools have ruled out, and takes fewer products for whole 3×3 kernels;
+# it is gone where little was pruned.
 EVERYWHERE = {"sparsity": 0.0, "kind": "train-everywhere"}
 # What must hold within Parsity: for which batch sizes, sparsities and threads, and against
 # which other case; a bound from above is one of time, the others are of speed.

@@ -370,7 +370,7 @@ pub struct Network {
     pub(crate) scores: usize,
 }
 
-/// Bytes of a value that two threads' shares of the farthest cache have room for many of.
+/// Bytes of a value beyond which blocks are made smaller, so that those of a thread stay in caches.
 const LARGE: usize = 512 * 1024;
 
 impl Network {
