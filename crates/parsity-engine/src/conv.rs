@@ -1,5 +1,6 @@
 //! A convolution, ready to run: its lists, and the numbers that it keeps for itself.
 
+use crate::kernels::flat::Flat;
 use crate::kernels::frame::Frame;
 use crate::kernels::moves::Moves;
 use crate::kernels::products::Places;
@@ -12,11 +13,23 @@ use crate::numbers::Numbers;
 #[derive(Debug)]
 pub(crate) struct Conv {
     pub(crate) forward: Correlation,
-    pub(crate) gradients: Gradients,
+    pub(crate) weights: WeightGradient,
+    /// If it is asked for.
+    pub(crate) input: Option<InputGradient>,
     /// If it is computed with zeros for missing weights, its values are its own.
     pub(crate) filled: Option<Filled>,
-    /// If it is computed in squares, the lists of `forward` and `gradients` have no taps.
-    pub(crate) squares: Option<Squares>,
+    pub(crate) way: Way,
+}
+
+/// How a convolution is computed.
+#[derive(Debug)]
+pub(crate) enum Way {
+    /// Tap by tap, as the lists of `forward` and `input` say. Otherwise these have no taps, as a rule.
+    Taps,
+    /// In squares.
+    Squares(Squares),
+    /// Along what each image shows.
+    Flat(Flat),
 }
 
 /// The kernels of a convolution that is computed in squares.
@@ -29,18 +42,20 @@ pub(crate) struct Squares {
     pub(crate) gradient: TermGradient,
 }
 
-/// How the gradients of a convolution are computed.
+/// Where the gradient by the weights of a convolution is computed.
 #[derive(Debug)]
-pub(crate) enum Gradients {
-    /// At all positions.
-    Everywhere {
-        /// Where the gradient of its output stands.
-        places: Places,
-        /// The gradient by its input, if that is asked for.
-        input: Option<Correlation>,
-    },
+pub(crate) enum WeightGradient {
+    /// At all positions of the gradient of its output.
+    Everywhere(Places),
     /// At the winners of the windows by which its output is pooled.
     AtWinners(AtWinners),
+}
+
+/// Where the gradient by its input is computed.
+#[derive(Debug)]
+pub(crate) enum InputGradient {
+    Everywhere(Correlation),
+    AtWinners(Filters),
 }
 
 /// The gradient of filters as they are laid out to meet unrolled images, with those of weights
@@ -54,8 +69,6 @@ pub(crate) struct AtWinners {
     pub(crate) sums: Vec<f32>,
     pub(crate) gradient_moves: Moves,
     pub(crate) sum_moves: Moves,
-    /// For the gradient by the input, if that is asked for.
-    pub(crate) filters: Option<Filters>,
 }
 
 /// Filters as they are laid out to meet unrolled images, with zeros for what was pruned.
@@ -77,35 +90,58 @@ pub(crate) struct Filled {
 }
 
 impl Conv {
+    /// The gradient by its input, if that is computed at all positions.
+    pub(crate) fn everywhere(&self) -> Option<&Correlation> {
+        match &self.input {
+            Some(InputGradient::Everywhere(input)) => Some(input),
+            _ => None,
+        }
+    }
+
     /// Takes over the survivors' values, where it keeps its own for what is computed forward.
     pub(crate) fn fill(&mut self, survivors: &[f32]) {
         if let Some(Filled { values, weight_moves, bias_moves, .. }) = &mut self.filled {
             weight_moves.take_over(survivors, values);
             bias_moves.take_over(survivors, values);
         }
-        if let Some(squares) = &mut self.squares {
-            squares.forward.fill(self.filled.as_ref().map_or(survivors, |own| &own.values));
+        let values = self.filled.as_ref().map_or(survivors, |own| &own.values);
+        match &mut self.way {
+            Way::Taps => self.forward.weigh(values),
+            Way::Squares(squares) => squares.forward.fill(values),
+            Way::Flat(flat) => {
+                self.forward.weigh(values);
+                flat.fill(survivors);
+            }
         }
     }
 
     /// The same for gradients, after that.
     pub(crate) fn fill_for_gradients(&mut self, survivors: &[f32]) {
-        if let Some(Squares { backward: Some(kernels), .. }) = &mut self.squares {
-            kernels.fill(self.filled.as_ref().map_or(survivors, |own| &own.values));
+        let values = self.filled.as_ref().map_or(survivors, |own| &own.values);
+        if let Way::Squares(Squares { backward: Some(kernels), .. }) = &mut self.way {
+            kernels.fill(values);
         }
-        if let Gradients::AtWinners(AtWinners { filters: Some(own), .. }) = &mut self.gradients {
-            own.moves.take_over(survivors, &mut own.weights);
+        match &mut self.input {
+            Some(InputGradient::Everywhere(input)) => input.weigh(values),
+            Some(InputGradient::AtWinners(own)) => {
+                own.moves.take_over(survivors, &mut own.weights);
+            }
+            None => {}
         }
     }
 
     /// Adds the survivors' gradient to `gradient`, where it keeps its own, which begins anew.
     pub(crate) fn hand_over(&mut self, gradient: &mut [f32]) {
-        if let Some(squares) = &mut self.squares {
-            let to = self.filled.as_mut().map_or(&mut *gradient, |own| &mut own.gradient);
-            squares.gradient.hand_over(&squares.forward, to);
+        match &mut self.way {
+            Way::Taps => {}
+            Way::Squares(squares) => {
+                let to = self.filled.as_mut().map_or(&mut *gradient, |own| &mut own.gradient);
+                squares.gradient.hand_over(&squares.forward, to);
+            }
+            Way::Flat(flat) => flat.hand_over(gradient),
         }
-        match (&mut self.gradients, &mut self.filled) {
-            (Gradients::AtWinners(own), _) => {
+        match (&mut self.weights, &mut self.filled) {
+            (WeightGradient::AtWinners(own), _) => {
                 own.gradient_moves.hand_over(&own.gradient, gradient);
                 own.sum_moves.hand_over(&own.sums, gradient);
                 own.gradient.fill(0.0);

@@ -11,10 +11,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// A batch has at most this many grains.
 const MOST_GRAINS: usize = 16;
 
-/// Examples in each grain of a batch of `batch` examples (the last may have fewer):
-/// whole blocks, and as many grains as allowed.
-pub(crate) fn grain_size(batch: usize) -> usize {
-    batch.div_ceil(MOST_GRAINS).next_multiple_of(LANES)
+/// A batch of no more blocks than this has a grain for each of them, however small.
+const FEW_BLOCKS: usize = 8;
+
+/// Examples in each grain of a batch of `batch` examples (the last may have fewer), in blocks of
+/// `block`: whole blocks, and as many grains as allowed, if they are worth it.
+pub(crate) fn grain_size(batch: usize, block: usize) -> usize {
+    match batch <= FEW_BLOCKS * block {
+        true => block,
+        false => batch.div_ceil(MOST_GRAINS).next_multiple_of(LANES),
+    }
 }
 
 /// The part of `count` pieces that one of `size` processes works on. The first piece is
@@ -187,10 +193,12 @@ mod tests {
 
     #[test]
     fn grains_are_whole_blocks_and_never_too_many() {
-        for batch in 1..5000 {
-            let size = grain_size(batch);
-            assert_eq!(size % LANES, 0);
-            assert!(batch.div_ceil(size) <= MOST_GRAINS, "{batch}");
+        for block in [1, 2, 4, 8, LANES] {
+            for batch in 1..5000 {
+                let size = grain_size(batch, block);
+                assert_eq!(size % block, 0);
+                assert!(batch.div_ceil(size) <= MOST_GRAINS, "{batch}");
+            }
         }
     }
 

@@ -15,7 +15,7 @@ use crate::network::{Flow, Network, Op, Split, Value, Window};
 /// Numbers of a row, times rows, that keep all registers busy.
 const STRIP: usize = 24 * LANES;
 
-/// The values of a block of `1 << lanes` images, and their gradients.
+/// The values of a block, and their gradients.
 #[derive(Debug)]
 pub(crate) struct Layout {
     pub(crate) values: Vec<Value>,
@@ -23,11 +23,11 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    pub(crate) fn new(network: &Network, lanes: u32) -> Self {
+    pub(crate) fn new(network: &Network) -> Self {
         let (mut values, mut gradients) = (network.values.clone(), network.gradients.clone());
         for (index, op) in network.ops.iter().enumerate() {
             let Some(window) = pooled_at_once(network, index) else { continue };
-            let shape = network.values[op.output()].shape;
+            let Value { shape, lanes, .. } = network.values[op.output()];
             let rows = |numbers: usize| {
                 let rows = 1 << (numbers / (shape.width << lanes)).max(1).ilog2();
                 usize::next_multiple_of(rows, window.height).min(shape.height)
@@ -72,23 +72,24 @@ const MANY: usize = 8;
 
 /// Whether operation `index` is a convolution that may be computed in squares, if it is whole: a
 /// vector holds one position, squares cover what is written, and nobody pools it at once.
-pub(crate) fn may_go_in_squares(network: &Network, index: usize, lanes: u32) -> bool {
+pub(crate) fn may_go_in_squares(network: &Network, index: usize) -> bool {
     let Op::Conv { input, output, shape, .. } = network.ops[index] else { return false };
+    let wide = network.values[output].lanes >= WIDE;
     let (input, output) = (network.values[input].shape, network.values[output].shape);
     let even = [input, output].iter().all(|it| (it.height | it.width).is_multiple_of(2));
     let many = input.channels >= MANY && shape.filters >= MANY;
     let fits = (shape.height, shape.width, shape.split) == (KERNEL, KERNEL, 1) && !shape.flat;
-    fits && even && many && lanes >= WIDE && pooled_at_once(network, index).is_none()
+    fits && even && many && wide && pooled_at_once(network, index).is_none()
 }
 
-/// Blocks of at least `1 << WIDE` images have tiles that are worth a ReLU of their own.
+/// Blocks of at least `1 << WIDE` lanes have tiles that are worth a ReLU of their own.
 pub(crate) const WIDE: u32 = 3;
 
 /// Whether operation `index` is a convolution whose output is rectified tile by tile, in place.
-pub(crate) fn rectified_at_once(network: &Network, index: usize, lanes: u32) -> bool {
+pub(crate) fn rectified_at_once(network: &Network, index: usize) -> bool {
     match (network.ops[index], network.ops.get(index + 1)) {
         (Op::Conv { output, .. }, Some(&Op::Relu { input, output: to })) => {
-            input == output && to == output && lanes >= WIDE
+            input == output && to == output && network.values[output].lanes >= WIDE
         }
         _ => false,
     }
@@ -96,11 +97,12 @@ pub(crate) fn rectified_at_once(network: &Network, index: usize, lanes: u32) -> 
 
 /// Whether operation `index` is a convolution that alone reads what was rectified in place just
 /// before: the gradient by its input is then masked as it is written.
-pub(crate) fn has_rectified_input(network: &Network, index: usize, lanes: u32) -> bool {
+pub(crate) fn has_rectified_input(network: &Network, index: usize) -> bool {
     let Some(before) = index.checked_sub(1) else { return false };
     match (network.ops[before], network.ops[index]) {
         (Op::Relu { input: from, output: to }, Op::Conv { input, .. }) => {
-            from == to && to == input && network.flows[index] == Flow::Set && lanes >= WIDE
+            let wide = network.values[input].lanes >= WIDE;
+            from == to && to == input && network.flows[index] == Flow::Set && wide
         }
         _ => false,
     }

@@ -31,6 +31,7 @@ mod reads;
 mod seats;
 mod session;
 mod shape;
+mod slabs;
 mod smoothness;
 mod survey;
 mod survivor;

@@ -3,13 +3,15 @@
 //! The symbolic half of the work, done when a thread first meets a program; the numeric
 //! half (`kernels`) only follows the lists that are made here.
 
-use crate::conv::{AtWinners, Conv, Filled, Filters, Gradients, Squares};
+use crate::conv::{AtWinners, Conv, Filled, Filters, InputGradient, Squares, Way, WeightGradient};
 use crate::kernels::LANES;
 use crate::kernels::correlation::piece;
+use crate::kernels::flat::{self, Flat, scores_by_taps};
 use crate::kernels::frame::Frame;
 use crate::kernels::held::worth_holding;
 use crate::kernels::moves::Moves;
 use crate::kernels::products::Places;
+use crate::kernels::steps::Steps;
 use crate::kernels::taps::{Correlation, Grid, Mask, NONE, Tap};
 use crate::kernels::winograd::Kernels;
 use crate::kernels::winograd_gradient::TermGradient;
@@ -23,35 +25,42 @@ use crate::program::Program;
 use crate::reads::{List, Read};
 use crate::seats::Seat;
 use crate::shape::Shape;
+use crate::slabs::Cut;
 use crate::survivor::{Kernel, Survivor};
-use crate::thresholds::{crossover, winning};
+use crate::thresholds::{along, crossover, winning};
 use std::ops::Range;
 
-/// Lowers every convolution of `program` for blocks of `1 << lanes` images, as far as it is
-/// computed at `seat`.
+/// Lowers every convolution of `program`, whose network was `cut`, as far as it is computed at `seat`.
 pub(crate) fn lower(
     program: &Program,
+    cut: &Cut,
     layout: &Layout,
-    lanes: u32,
     seat: &Seat,
 ) -> Vec<Option<Conv>> {
-    let (network, pattern) = (program.network(), program.pattern());
+    let (network, pattern) = (&cut.network, program.pattern());
     let lower = |index: usize| match network.ops[index] {
         Op::Conv { input, output, shape, .. } => {
-            let rectified = has_rectified_input(network, index, lanes);
+            let lanes = network.values[output].lanes;
             let flows = network.flows[index] != Flow::Stop;
             // Pooled tile by tile, targets that work alone are never slower.
             let alone = 1 << lanes == LANES && !flows && pooled_at_once(network, index).is_some();
-            let squares = program.may_go_in_squares() && may_go_in_squares(network, index, lanes);
+            let squares = program.may_go_in_squares() && may_go_in_squares(network, index);
             let channels = network.values[input].shape.channels.min(shape.filters);
-            let crossover = match alone {
+            // Neither is a layer ever filled up that sees whole images.
+            let crossover = match alone || shape.flat {
                 true => 1.0,
                 false => crossover(lanes, squares.then_some(channels)),
             };
             let lowering =
-                Lowering::new(network, pattern, layout, lanes, crossover, (input, output), shape);
-            let squares = squares && lowering.dense;
-            let lowering = Lowering { rectified, squares, ..lowering };
+                Lowering::new(network, pattern, layout, crossover, (input, output), shape);
+            let kind = match shape.flat {
+                true if lowering.share >= along(lanes) => Kind::Flat,
+                false if squares && lowering.dense => Kind::Squares,
+                _ => Kind::Taps,
+            };
+            let halo = cut.has_halo(input, output);
+            let rectified = has_rectified_input(network, index) && kind != Kind::Flat;
+            let lowering = Lowering { rectified, kind, halo, ..lowering };
             let seen = may_visit_winners(network, index).map(|(_, frame)| frame);
             Some(lowering.conv(seat, flows, seen.filter(|_| program.may_visit_winners())))
         }
@@ -75,6 +84,14 @@ fn inside(network: &Network, value: usize) -> (usize, usize) {
     (rows.min(height), columns.min(width))
 }
 
+/// Which way a convolution is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Taps,
+    Squares,
+    Flat,
+}
+
 struct Lowering<'a> {
     shape: ConvShape,
     values: usize,
@@ -90,10 +107,11 @@ struct Lowering<'a> {
     flows_to: (usize, usize),
     /// Whether its input gradient is masked.
     rectified: bool,
+    /// Whether rows of neighbouring slabs stand around the gradient of its output.
+    halo: bool,
     /// Whether nothing was pruned.
     dense: bool,
-    /// Whether it goes in squares.
-    squares: bool,
+    kind: Kind,
     /// The part of the weights that survives.
     share: f64,
     kernel: Kernel,
@@ -112,7 +130,6 @@ impl<'a> Lowering<'a> {
         network: &'a Network,
         pattern: &Pattern,
         layout: &'a Layout,
-        lanes: u32,
         crossover: f64,
         (input, output): (usize, usize),
         shape: ConvShape,
@@ -153,7 +170,7 @@ impl<'a> Lowering<'a> {
             shape,
             values: if filled { weights + shape.filters } else { pattern.len() },
             filled,
-            lanes,
+            lanes: network.values[output].lanes,
             height: network.values[output].shape.height,
             input: &layout.values[input],
             output: &layout.values[output],
@@ -162,8 +179,9 @@ impl<'a> Lowering<'a> {
             survivors,
             flows_to: inside(network, input),
             rectified: false,
+            halo: false,
             dense: whole || filled,
-            squares: false,
+            kind: Kind::Taps,
             share,
             kernel,
             biases,
@@ -178,32 +196,41 @@ impl<'a> Lowering<'a> {
     fn conv(&self, seat: &Seat, flows: bool, seen: Option<Frame>) -> Conv {
         let filters = seat.share(self.shape.filters);
         let channels = seat.share(self.input.shape.channels);
-        let enough = if flows { winning(self.lanes) } else { 0.0 };
-        let seen = seen.filter(|_| self.share >= enough);
+        // Of a layer that nothing flows on from, whatever survives.
+        let enough = |least: f64| self.share >= if flows { least } else { 0.0 };
+        let (weights, input) = winning(self.lanes, self.height * self.output.shape.width);
+        let (weights_seen, input_seen) = (seen.filter(|_| enough(weights)), enough(input));
+        let at_winners = weights_seen.is_some() && input_seen;
         let filled = self.filled.then(|| {
             // Going back, it needs the filters of all seats, unless these are laid out for winners.
-            self.filled_with(if seen.is_some() { filters.clone() } else { 0..self.shape.filters })
+            self.filled_with(if at_winners { filters.clone() } else { 0..self.shape.filters })
         });
         let forward = self.forward(&filters);
-        let gradients = if let Some(seen) = seen {
-            let part = flows.then_some(&channels);
-            Gradients::AtWinners(self.at_winners(&filters, seen, part))
-        } else {
-            let (gradient, _) = self.output_gradient.part(&filters);
-            Gradients::Everywhere {
-                places: Places {
-                    targets: (0..filters.len())
-                        .map(|filter| gradient.row(filter, 0) as u32)
-                        .collect(),
-                    row: gradient.columns(),
-                    len: gradient.len(),
-                    held: !self.dense && worth_holding(&forward.grid, self.lanes),
-                },
-                input: flows.then(|| self.backward(&channels)),
-            }
+        let weights = match weights_seen {
+            Some(seen) => WeightGradient::AtWinners(self.at_winners(&filters, seen)),
+            None => WeightGradient::Everywhere(self.places(&filters, &forward)),
         };
-        let squares = self.squares.then(|| self.squares(&forward, &gradients, &filters, &channels));
-        Conv { forward, gradients, filled, squares }
+        let input = flows.then(|| match at_winners {
+            true => InputGradient::AtWinners(self.filters(&channels)),
+            false => InputGradient::Everywhere(self.backward(&channels)),
+        });
+        let way = match self.kind {
+            Kind::Taps => Way::Taps,
+            Kind::Squares => Way::Squares(self.squares(&forward, &input, &filters, &channels)),
+            Kind::Flat => Way::Flat(self.flat(filters, channels)),
+        };
+        Conv { forward, weights, input, filled, way }
+    }
+
+    /// The gradient of what `filters` write.
+    fn places(&self, filters: &Range<usize>, forward: &Correlation) -> Places {
+        let (gradient, _) = self.output_gradient.part(filters);
+        Places {
+            targets: (0..filters.len()).map(|it| gradient.row(it, 0) as u32).collect(),
+            row: gradient.columns(),
+            len: gradient.len(),
+            held: !self.dense && worth_holding(&forward.grid, self.lanes),
+        }
     }
 
     /// Room for the weights of all filters; those of `filters` are taken over, and all biases.
@@ -227,7 +254,7 @@ impl<'a> Lowering<'a> {
     fn squares(
         &self,
         forward: &Correlation,
-        gradients: &Gradients,
+        input_gradient: &Option<InputGradient>,
         filters: &Range<usize>,
         channels: &Range<usize>,
     ) -> Squares {
@@ -237,8 +264,8 @@ impl<'a> Lowering<'a> {
         let before = shape.pad_top * input.columns() + shape.pad_left;
         let views = (0..input.shape.channels).map(|it| (input.row(it, 0) - before) as u32);
         let steps = (first + filters.start * filter, filter, kernel);
-        let backward = match gradients {
-            Gradients::Everywhere { input: Some(backward), .. } => {
+        let backward = match input_gradient {
+            Some(InputGradient::Everywhere(backward)) => {
                 // The last number of a kernel meets the first one of its view.
                 let before = (shape.height - 1 - shape.pad_top) * output.columns();
                 let before = before + shape.width - 1 - shape.pad_left;
@@ -254,14 +281,25 @@ impl<'a> Lowering<'a> {
         Squares { forward, backward, gradient }
     }
 
-    /// The gradients by the weights of `filters` and, if it is asked for, by some channels of the
-    /// input.
-    fn at_winners(
-        &self,
-        filters: &Range<usize>,
-        seen: Frame,
-        channels: Option<&Range<usize>>,
-    ) -> AtWinners {
+    /// The scores of `filters`, and the gradient by `channels` of the input.
+    fn flat(&self, filters: Range<usize>, channels: Range<usize>) -> Flat {
+        let each = self.channels() / self.input.shape.channels;
+        let given = channels.start * each..channels.end * each;
+        let (_, place) = self.input_gradient.part(&channels);
+        let to = |it: usize| (self.channel_start(self.input_gradient, it) - place.start) as u32;
+        let from = |it: usize| self.channel_start(self.input, it) as u32;
+        let part = flat::Part {
+            units: filters,
+            all: self.shape.filters,
+            from: (0..self.channels()).map(from).collect(),
+            to: given.clone().map(to).collect(),
+            given,
+        };
+        Flat::new(part, self.lanes, self.weight_places.start, &self.locals)
+    }
+
+    /// The gradient by the weights of `filters`.
+    fn at_winners(&self, filters: &Range<usize>, seen: Frame) -> AtWinners {
         // A filter's survivors are neighbours, and so are those of several.
         let own = self.layer_survivors().filter(|it| filters.contains(&it.filter));
         let first = own.clone().next().map_or(0, |it| it.place as usize);
@@ -278,7 +316,6 @@ impl<'a> Lowering<'a> {
             sums: vec![0.0; filters.len()],
             gradient_moves: Moves::new(first, gradients.collect(), filters.len() * seen.filter()),
             sum_moves: Moves::new(self.bias_places.start + before, sums.collect(), filters.len()),
-            filters: channels.map(|channels| self.filters(channels)),
         }
     }
 
@@ -309,9 +346,9 @@ impl<'a> Lowering<'a> {
         all.map(|(place, &local)| self.kernel.survivor(place, local as usize))
     }
 
-    /// The survivors that are visited one by one.
-    fn taps(&self) -> impl Iterator<Item = &Survivor> {
-        self.survivors.iter().filter(|_| !self.squares)
+    /// The survivors, if they are visited one by one, or if `also`.
+    fn taps(&self, also: bool) -> impl Iterator<Item = &Survivor> {
+        self.survivors.iter().filter(move |_| self.kind == Kind::Taps || also)
     }
 
     /// The sums of `filters`.
@@ -325,7 +362,8 @@ impl<'a> Lowering<'a> {
             target_row: output.columns(),
             strip: output.shape.height,
         };
-        let reads = self.taps().map(|survivor| {
+        let also = self.kind == Kind::Flat && scores_by_taps(self.lanes);
+        let reads = self.taps(also).map(|survivor| {
             let start = self.channel_start(input, survivor.channel);
             let border = shape.pad_top * input.columns() + shape.pad_left;
             let offset = start + survivor.row * input.columns() + survivor.column - border;
@@ -354,6 +392,7 @@ impl<'a> Lowering<'a> {
             source_len: input.len(),
             target_len: output.len(),
             taps,
+            steps: Steps::default(),
             starts,
             groups,
             turns,
@@ -366,7 +405,7 @@ impl<'a> Lowering<'a> {
             biases: self.biases[filters.clone()].to_vec(),
             mask: None,
         };
-        correlation.checked(self.values)
+        correlation.checked(self.lanes, self.values)
     }
 
     /// The gradient by `channels` of the input: input position i meets kernel position k at
@@ -385,7 +424,11 @@ impl<'a> Lowering<'a> {
         let shift = |pad: usize, kernel: usize| pad as isize - kernel as isize;
         let shifts =
             |pad: usize, size: usize| (0..size).rev().map(|k| shift(pad, k)).collect::<Vec<_>>();
-        let row_shifts = shifts(shape.pad_top, shape.height);
+        // Around a slab that has a halo there are other numbers than zeros.
+        let row_shifts = match self.halo {
+            true => vec![0],
+            false => shifts(shape.pad_top, shape.height),
+        };
         let mut column_shifts = shifts(shape.pad_left, shape.width);
         // Telling taps apart by column pays where much of a row would be computed for
         // nothing; where targets share their reading, only in the widest blocks.
@@ -393,7 +436,7 @@ impl<'a> Lowering<'a> {
         if dense && 1 << self.lanes < LANES || width * 5 < output.shape.width * 6 {
             column_shifts = vec![0];
         }
-        let reads = self.taps().map(|survivor| {
+        let reads = self.taps(false).map(|survivor| {
             let down = shift(shape.pad_top, survivor.row);
             let right = shift(shape.pad_left, survivor.column);
             let start = output.row(survivor.filter, 0) as isize;
@@ -422,7 +465,7 @@ impl<'a> Lowering<'a> {
             // Those of one phase.
             alike: self.channels() / (shape.split * shape.split),
             per_source: match dense {
-                true => self.bytes(row_shifts.len() * output.columns()),
+                true => self.bytes(shape.height * output.columns()),
                 false => self.bytes(self.reach(&grid, output.columns())),
             },
             dense,
@@ -434,6 +477,7 @@ impl<'a> Lowering<'a> {
             source_len: output.len(),
             target_len: part.len(),
             taps,
+            steps: Steps::default(),
             starts,
             groups,
             turns,
@@ -450,7 +494,7 @@ impl<'a> Lowering<'a> {
                 len: self.input.len(),
             }),
         };
-        correlation.checked(self.values)
+        correlation.checked(self.lanes, self.values)
     }
 
     /// How many channels it reads; all numbers of a flat value are channels.

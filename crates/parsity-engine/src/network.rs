@@ -5,12 +5,14 @@
 //! every mismatch found here, so that nothing can go wrong later.
 
 mod builder;
+mod settling;
 
 use crate::kernels::LANES;
 use crate::kernels::frame::Frame;
 use crate::kernels::patches::COLUMNS;
 use crate::layout::pooled_at_once;
 use crate::shape::Shape;
+use crate::slabs::Deal;
 use builder::Builder;
 use std::ops::Range;
 use thiserror::Error;
@@ -112,9 +114,13 @@ pub(crate) struct Value {
     pub(crate) shape: Shape,
     /// Zeros around each channel, as its readers need them.
     pub(crate) ring: Ring,
+    /// How many numbers a block has of each position, as a power of two: one of each image, or
+    /// of each slab of each image.
+    pub(crate) lanes: u32,
 }
 
-/// Rows and columns of zeros around an image.
+/// Rows and columns of zeros around an image. The rows around a slab may be those of the slabs
+/// beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Ring {
     pub(crate) top: usize,
@@ -123,6 +129,9 @@ pub(crate) struct Ring {
     pub(crate) right: usize,
 }
 
+/// Positions of a channel that are worth another one, so that their number is odd.
+const MANY: usize = 16;
+
 /// A row is followed by as many zeros as the wider side of the ring: the right ring of one
 /// row is the left ring of the next.
 impl Value {
@@ -130,12 +139,20 @@ impl Value {
         self.shape.width + self.ring.left.max(self.ring.right)
     }
 
+    /// Positions from one channel to the next: an odd number, where there are many. With a power of
+    /// two, all channels would meet in the same few lines of the caches.
     pub(crate) fn plane(&self) -> usize {
-        (self.ring.top + self.shape.height + self.ring.bottom) * self.columns()
+        let positions = (self.ring.top + self.shape.height + self.ring.bottom) * self.columns();
+        if positions < MANY { positions } else { positions | 1 }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.ring.left + self.shape.channels * self.plane()
+    }
+
+    /// Numbers of a block.
+    pub(crate) fn numbers(&self) -> usize {
+        self.len() << self.lanes
     }
 
     /// Some of its channels, as a value of their own, and the positions where that stands.
@@ -311,6 +328,12 @@ pub(crate) enum Op {
         input: usize,
         output: usize,
     },
+    /// Deals the positions of images out to other slabs.
+    Deal {
+        input: usize,
+        output: usize,
+        deal: Deal,
+    },
 }
 
 impl Op {
@@ -320,27 +343,30 @@ impl Op {
     }
 
     pub(crate) fn input(&self) -> usize {
-        match *self {
-            Op::Conv { input, .. }
-            | Op::Relu { input, .. }
-            | Op::MaxPool { input, .. }
-            | Op::ReluMaxPool { input, .. }
-            | Op::AveragePool { input, .. }
-            | Op::Split { input, .. }
-            | Op::Add { input, .. } => input,
-        }
+        *{ *self }.ends().0
     }
 
     pub(crate) fn output(&self) -> usize {
-        match *self {
-            Op::Conv { output, .. }
-            | Op::Relu { output, .. }
-            | Op::MaxPool { output, .. }
-            | Op::ReluMaxPool { output, .. }
-            | Op::AveragePool { output, .. }
-            | Op::Split { output, .. }
-            | Op::Add { output, .. } => output,
-        }
+        *{ *self }.ends().1
+    }
+
+    /// The same between other values.
+    pub(crate) fn between(mut self, from: usize, to: usize) -> Self {
+        let (input, output) = self.ends();
+        (*input, *output) = (from, to);
+        self
+    }
+
+    fn ends(&mut self) -> (&mut usize, &mut usize) {
+        let (Op::Conv { input, output, .. }
+        | Op::Relu { input, output }
+        | Op::MaxPool { input, output, .. }
+        | Op::ReluMaxPool { input, output, .. }
+        | Op::AveragePool { input, output, .. }
+        | Op::Split { input, output, .. }
+        | Op::Add { input, output }
+        | Op::Deal { input, output, .. }) = self;
+        (input, output)
     }
 }
 

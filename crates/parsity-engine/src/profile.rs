@@ -6,7 +6,7 @@ use crate::layout::halving;
 use crate::network::Op;
 use crate::program::Program;
 use crate::seats::Seat;
-use crate::workspace::{Pass, Workspace, lanes};
+use crate::workspace::{Pass, Workspace, images};
 use std::sync::Arc;
 
 /// How long one kernel takes for one image.
@@ -31,8 +31,9 @@ pub fn profile(
     rounds: usize,
     clock: &dyn Fn() -> f64,
 ) -> Vec<KernelTime> {
-    let images = 1 << lanes(program.network(), LANES);
-    let mut workspace = Workspace::new(program, lanes(program.network(), LANES), Seat::alone());
+    let images = images(program.network(), LANES);
+    let mut workspace = Workspace::new(program, images, Seat::alone());
+    let images = 1 << images;
     let mut gradient = vec![0.0; values.len()];
     let examples: Vec<u32> = (0..material.examples().len().min(images) as u32).collect();
     workspace.fill(values);
@@ -52,7 +53,7 @@ pub fn profile(
         workspace.forward(values, &mut watch);
         workspace.backward(values, &mut gradient, &mut watch);
     }
-    let network = program.network();
+    let network = workspace.network();
     let describe = |(index, pass, mut seconds): (usize, Pass, Vec<f64>)| {
         seconds.sort_unstable_by(f64::total_cmp);
         let weight = match network.ops[index] {
@@ -68,6 +69,8 @@ pub fn profile(
             Op::Split { .. } if halving(network, index).is_some() => "halving".into(),
             Op::Split { .. } => "split by stride".into(),
             Op::Add { .. } => "shortcut".into(),
+            Op::Deal { deal, .. } if deal.joins() => "join of slabs".into(),
+            Op::Deal { .. } => "deal to slabs".into(),
         };
         KernelTime { layer, pass, weight, seconds: seconds[seconds.len() / 2] / images as f64 }
     };

@@ -62,21 +62,15 @@ impl Seat {
         share(channels, self.index, self.count)
     }
 
-    /// Gives the others its channels of a value, of `1 << lanes` images, and gets theirs; also
-    /// the codes of each channel, if there are any.
-    pub(crate) fn exchange(
-        &self,
-        value: &Value,
-        lanes: u32,
-        numbers: &mut [f32],
-        codes: &mut [u8],
-    ) {
+    /// Gives the others its channels of a value, and gets theirs; also the codes of each channel, if
+    /// there are any.
+    pub(crate) fn exchange(&self, value: &Value, numbers: &mut [f32], codes: &mut [u8]) {
         let Some(table) = &self.table else { return };
         let channels = value.shape.channels;
         let place = |seat: usize| value.part(&share(channels, seat, self.count)).1;
         let numbers_of = |seat: usize| {
             let place = place(seat);
-            place.start << lanes..place.end << lanes
+            place.start << value.lanes..place.end << value.lanes
         };
         let each = codes.len() / channels;
         let codes_of = |seat: usize| {

@@ -10,7 +10,7 @@ use crate::program::Program;
 use crate::seats::Seat;
 use crate::team::{Look, Team};
 use crate::walls::walls;
-use crate::workspace::{Question, Workspace, lanes};
+use crate::workspace::{Question, Workspace, images};
 use std::sync::Arc;
 
 /// A training run in progress.
@@ -140,9 +140,9 @@ impl Session {
 
     /// The class scores of each of `examples`.
     pub fn scores(&self, examples: &[u32]) -> Vec<Vec<f32>> {
-        let lanes = lanes(self.program.network(), examples.len());
-        let mut workspace = Workspace::new(&self.program, lanes, Seat::alone());
-        let blocks = examples.chunks(1 << lanes);
+        let images = images(self.program.network(), examples.len());
+        let mut workspace = Workspace::new(&self.program, images, Seat::alone());
+        let blocks = examples.chunks(1 << images);
         blocks.flat_map(|block| workspace.scores(&self.material, &self.weights, block)).collect()
     }
 

@@ -13,7 +13,7 @@ use crate::grains::{Grain, Grains, Reduction, Wire, grain_size, share};
 use crate::kernels::LANES;
 use crate::program::Program;
 use crate::seats::{SPINS, Seat, Table, wait_until};
-use crate::workspace::{Question, Workspace, lanes};
+use crate::workspace::{Question, Workspace, images};
 use std::hint::spin_loop;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
@@ -57,7 +57,7 @@ struct Job {
     /// The pieces that are to be worked on.
     pieces: Range<usize>,
     /// Images in a block, as a power of two.
-    lanes: u32,
+    images: u32,
 }
 
 #[derive(Debug)]
@@ -163,7 +163,8 @@ impl Team {
         indices: &mut Vec<u32>,
         scale: f32,
     ) -> (f64, Gradient<'_>) {
-        let piece = grain_size(indices.len());
+        let block = 1 << images(program.network(), indices.len());
+        let piece = grain_size(indices.len(), block);
         let grains = indices.len().div_ceil(piece);
         let (rank, size) = self.place();
         let own = share(grains, rank, size);
@@ -251,9 +252,9 @@ impl Team {
         pieces: Range<usize>,
     ) {
         let network = program.network();
-        let lanes = match task {
-            Task::Gradient { .. } | Task::Together { .. } => lanes(network, indices.len()),
-            Task::Look { .. } => lanes(network, LANES),
+        let images = match task {
+            Task::Gradient { .. } | Task::Together { .. } => images(network, indices.len()),
+            Task::Look { .. } => images(network, LANES),
         };
         let job = Job {
             program: Arc::clone(program),
@@ -264,7 +265,7 @@ impl Team {
             task,
             piece,
             pieces: pieces.clone(),
-            lanes,
+            images,
         };
         let shared = &*self.shared;
         *shared.job.write().unwrap_or_else(PoisonError::into_inner) = Some(job);
@@ -304,19 +305,19 @@ impl std::ops::Deref for Gradient<'_> {
     }
 }
 
-/// The workspace for blocks of `1 << lanes` images at `seat`, ready for `program`. A thread
+/// The workspace for blocks of `1 << images` images at `seat`, ready for `program`. A thread
 /// keeps one for each kind of block: batches and goal checks take turns.
 fn room<'a>(
     workspaces: &'a mut Vec<Workspace>,
     program: &Arc<Program>,
-    lanes: u32,
+    images: u32,
     seat: Seat,
 ) -> &'a mut Workspace {
-    let place = workspaces.iter_mut().position(|workspace| workspace.meet(program, lanes, &seat));
+    let place = workspaces.iter_mut().position(|workspace| workspace.meet(program, images, &seat));
     let place = place.unwrap_or_else(|| {
         // What was made for another network is not needed any more.
         workspaces.retain(|workspace| workspace.is_of(program.network()));
-        workspaces.push(Workspace::new(program, lanes, seat));
+        workspaces.push(Workspace::new(program, images, seat));
         workspaces.len() - 1
     });
     &mut workspaces[place]
@@ -383,13 +384,13 @@ impl Shared {
             if index < self.table.seats() && !job.pieces.is_empty() {
                 let _guard = self.table.guard();
                 let seat = Seat::at(&self.table, index);
-                let workspace = room(workspaces, &job.program, job.lanes, seat);
+                let workspace = room(workspaces, &job.program, job.images, seat);
                 workspace.fill(&job.values);
                 workspace.fill_for_gradients(&job.values);
                 self.accumulate(job, &job.indices, scale, workspace, index);
             }
         } else {
-            self.take_pieces(job, room(workspaces, &job.program, job.lanes, Seat::alone()));
+            self.take_pieces(job, room(workspaces, &job.program, job.images, Seat::alone()));
         }
     }
 

@@ -15,14 +15,28 @@ pub(crate) fn crossover(lanes: u32, squares: Option<usize>) -> f64 {
     }
 }
 
-/// Where at least this share of a layer survives that is pooled at once, its gradients are
-/// computed at the winners of windows, with zeros for the missing weights. Measured, as above:
-/// narrow blocks gain more, because the way of winners does not depend on their width.
-pub(crate) fn winning(lanes: u32) -> f64 {
+/// Where at least these shares of a layer survive that is pooled at once, its gradients by the weights
+/// and by the input are computed at the winners of windows, with zeros for the missing weights.
+/// Measured, as above: narrow blocks gain more, because the way of winners does not depend on
+/// their width; and so do slabs of few `positions`, of which survivors see much that is zero.
+pub(crate) fn winning(lanes: u32, positions: usize) -> (f64, f64) {
+    match (lanes, positions) {
+        (4.., 32..) => (0.22, 0.31),
+        (4.., 16..) => (0.22, 0.25),
+        (4.., _) => (0.2, 0.18),
+        (3, _) => (0.15, 0.15),
+        (2, _) => (0.11, 0.11),
+        _ => (0.05, 0.05),
+    }
+}
+
+/// Where at least this share of a layer survives that sees whole images, vectors go along these, with
+/// zeros for the missing weights. Measured, as above.
+pub(crate) fn along(lanes: u32) -> f64 {
     match lanes {
-        4.. => 0.25,
-        3 => 0.15,
-        2 => 0.11,
-        _ => 0.05,
+        4.. => 0.08,
+        3 => 0.05,
+        2 => 0.03,
+        _ => 0.02,
     }
 }

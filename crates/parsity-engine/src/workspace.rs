@@ -12,8 +12,10 @@ use crate::conv::Conv;
 use crate::examples::Material;
 use crate::kernels::held::lanes_of;
 use crate::kernels::intake::take_in;
+use crate::kernels::layers::Source;
+use crate::kernels::slabs::Takes;
 use crate::kernels::winners::Lists;
-use crate::kernels::{LANES, layers, loss, pools, winograd, winograd_gradient};
+use crate::kernels::{LANES, layers, loss, pools, slabs, winograd, winograd_gradient};
 use crate::layout::{Layout, may_go_in_squares, may_visit_winners};
 use crate::lowering::lower;
 use crate::network::{Network, Op, Value};
@@ -21,30 +23,31 @@ use crate::numbers::Numbers;
 use crate::program::Program;
 use crate::seats::Seat;
 use crate::shape::Shape;
+use crate::slabs::Cut;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// How many images a block of `network` has in a batch of `batch`, as a power of two: a function
 /// of these alone, so that the order of every sum is, too.
-pub(crate) fn lanes(network: &Network, batch: usize) -> u32 {
+pub(crate) fn images(network: &Network, batch: usize) -> u32 {
     batch.clamp(1, network.most_images()).next_power_of_two().ilog2()
 }
 
 /// Bytes that a thread needs for one block of `network` in a batch of `batch`: activations,
 /// their gradients, the codes of pooling windows, unrolled images, lists of winners, the lanes of a
-/// layer's taps, and the terms of squares. Its lists come on top, at most 16 bytes per survivor, two
+/// layer's taps, and the terms of squares. Its lists come on top, at most 32 bytes per survivor, two
 /// copies of each layer that is computed with zeros for what was pruned, and the terms of kernels.
 pub fn block_bytes(network: &Network, batch: usize) -> usize {
-    let lanes = lanes(network, batch);
+    let network = Cut::new(network, images(network, batch)).network;
     let numbers = |values: &[Value]| -> usize {
-        values.iter().map(|value| (value.len() << lanes).next_multiple_of(16)).sum()
+        values.iter().map(|value| value.numbers().next_multiple_of(16)).sum()
     };
-    let layout = Layout::new(network, lanes);
-    let scratch = Scratch::new(network, lanes);
+    let layout = Layout::new(&network);
+    let scratch = Scratch::new(&network);
     let numbers = numbers(&layout.values) + numbers(&layout.gradients);
     (numbers + scratch.images.len() + scratch.sums.len() + scratch.terms.len()) * size_of::<f32>()
         + scratch.lists.bytes()
-        + (pooled(network).map(|(_, codes)| codes).sum::<usize>() << lanes)
+        + pooled(&network).map(|(_, codes)| codes).sum::<usize>()
 }
 
 /// Room that is used for one convolution after the other.
@@ -60,13 +63,14 @@ struct Scratch {
 }
 
 impl Scratch {
-    fn new(network: &Network, lanes: u32) -> Self {
+    fn new(network: &Network) -> Self {
         let (mut numbers, mut terms) = (0, 0);
         let mut lists = Lists::default();
         let weights = network.tensors().iter().map(|tensor| tensor.range.len()).max();
         let sums = Numbers::new(lanes_of(weights.unwrap_or(0)) * LANES);
         for (index, op) in network.ops.iter().enumerate() {
-            if may_go_in_squares(network, index, lanes) {
+            let lanes = network.values[op.output()].lanes;
+            if may_go_in_squares(network, index) {
                 let output = network.values[op.output()].shape;
                 let (channels, filters) =
                     (network.values[op.input()].shape.channels, output.channels);
@@ -83,12 +87,25 @@ impl Scratch {
     }
 }
 
-/// The values that keep codes of pooling windows, and how many per image.
+/// The values that keep codes of pooling windows, and how many.
 fn pooled(network: &Network) -> impl Iterator<Item = (usize, usize)> {
     network.ops.iter().filter_map(|op| match *op {
-        Op::ReluMaxPool { output, .. } => Some((output, network.values[output].shape.len())),
+        Op::ReluMaxPool { output, .. } => {
+            let Value { shape, lanes, .. } = network.values[output];
+            Some((output, shape.len() << lanes))
+        }
         _ => None,
     })
+}
+
+/// What the deal `op` takes, and what its gradient takes back.
+fn takes(op: &Op, images: u32, layout: &Layout) -> Option<[Takes; 2]> {
+    let Op::Deal { input, output, deal } = *op else { return None };
+    let Layout { values, gradients } = layout;
+    Some([
+        deal.takes(images, &values[input], &values[output]),
+        deal.takes_back(images, &gradients[input], &gradients[output]),
+    ])
 }
 
 /// What an operation is done for.
@@ -123,13 +140,15 @@ fn unwatched(_: usize, _: Pass) {}
 #[derive(Debug)]
 pub(crate) struct Workspace {
     program: Arc<Program>,
-    /// Images in a block, as a power of two.
-    lanes: u32,
+    /// The program's network, for blocks of this size.
+    cut: Arc<Cut>,
     /// The channels that are computed here.
     seat: Seat,
     layout: Layout,
     /// Per operation; `None` where it is no convolution.
     convs: Vec<Option<Conv>>,
+    /// Per operation: what a deal takes, and what its gradient takes back.
+    deals: Vec<Option<[Takes; 2]>>,
     values: Vec<Numbers>,
     gradients: Vec<Numbers>,
     /// Of which values all channels are here, of which gradients, of which codes.
@@ -149,21 +168,20 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// Room for blocks of `1 << lanes` images of `program`, at `seat`.
-    pub(crate) fn new(program: &Arc<Program>, lanes: u32, seat: Seat) -> Self {
-        let network = program.network();
-        let layout = Layout::new(network, lanes);
-        let room = |values: &[Value]| {
-            values.iter().map(|value| Numbers::new(value.len() << lanes)).collect()
-        };
+    /// Room for blocks of `1 << images` images of `program`, at `seat`.
+    pub(crate) fn new(program: &Arc<Program>, images: u32, seat: Seat) -> Self {
+        let cut = Arc::new(Cut::new(program.network(), images));
+        let network = &cut.network;
+        let layout = Layout::new(network);
+        let room = |values: &[Value]| values.iter().map(|it| Numbers::new(it.numbers())).collect();
         let mut codes = vec![vec![]; network.values.len()];
         for (value, count) in pooled(network) {
-            codes[value] = vec![0; count << lanes];
+            codes[value] = vec![0; count];
         }
         Workspace {
             program: Arc::clone(program),
-            lanes,
-            convs: lower(program, &layout, lanes, &seat),
+            convs: lower(program, &cut, &layout, &seat),
+            deals: network.ops.iter().map(|op| takes(op, images, &layout)).collect(),
             whole: [(); 3].map(|()| vec![true; network.values.len()]),
             seat,
             values: room(&layout.values),
@@ -172,10 +190,11 @@ impl Workspace {
             flat: vec![false; network.values.len()],
             codes,
             wild: vec![[0.0; LANES]; network.values.len()],
-            scratch: Scratch::new(network, lanes),
+            scratch: Scratch::new(network),
             remembers: true,
             labels: [0; LANES],
             count: 0,
+            cut,
         }
     }
 
@@ -186,13 +205,13 @@ impl Workspace {
 
     /// Gets ready for `program`, if it was made for the same network, as many images and the
     /// same seat.
-    pub(crate) fn meet(&mut self, program: &Arc<Program>, lanes: u32, seat: &Seat) -> bool {
+    pub(crate) fn meet(&mut self, program: &Arc<Program>, images: u32, seat: &Seat) -> bool {
         let network = program.network();
-        if lanes != self.lanes || !self.is_of(network) || !self.seat.is(seat) {
+        if images != self.cut.images || !self.is_of(network) || !self.seat.is(seat) {
             return false;
         }
         if !Arc::ptr_eq(program, &self.program) {
-            self.convs = lower(program, &self.layout, lanes, seat);
+            self.convs = lower(program, &self.cut, &self.layout, seat);
             self.program = Arc::clone(program);
         }
         true
@@ -210,16 +229,17 @@ impl Workspace {
         gradient: &mut [f32],
     ) -> f64 {
         let mut sum = 0.0;
-        for indices in indices.chunks(1 << self.lanes) {
+        let images = self.cut.images;
+        for indices in indices.chunks(1 << images) {
             self.load(material, indices);
             self.forward(values, &mut unwatched);
-            let network = self.program.network();
+            let network = &self.cut.network;
             self.whole[GRADIENTS][network.scores] = true;
-            let length = network.classes() << self.lanes;
+            let length = network.classes() << images;
             let scores = &self.values[network.scores][..length];
             let gradients = &mut self.gradients[network.scores][..length];
             let labels = &self.labels[..self.count];
-            sum += loss::cross_entropy(self.lanes, scores, labels, scale, gradients);
+            sum += loss::cross_entropy(images, scores, labels, scale, gradients);
             self.backward(values, gradient, &mut unwatched);
         }
         self.convs.iter_mut().flatten().for_each(|conv| conv.hand_over(gradient));
@@ -235,9 +255,10 @@ impl Workspace {
         values: &[f32],
         indices: &[u32],
     ) -> u16 {
-        let blocks = indices.chunks(1 << self.lanes).enumerate();
+        let images = self.cut.images;
+        let blocks = indices.chunks(1 << images).enumerate();
         blocks.fold(0, |bits, (block, indices)| {
-            bits | self.find_in_block(question, material, values, indices) << (block << self.lanes)
+            bits | self.find_in_block(question, material, values, indices) << (block << images)
         })
     }
 
@@ -257,21 +278,28 @@ impl Workspace {
         match question {
             Question::IsWrong => {
                 self.forward_only(values);
-                let scores = self.class_scores();
-                bits(&|image| loss::is_wrong(self.lanes, scores, image, self.labels[image]))
+                let (images, scores) = (self.cut.images, self.class_scores());
+                bits(&|image| loss::is_wrong(images, scores, image, self.labels[image]))
             }
             Question::Wakes { rectifier } => {
-                let rests = match self.program.network().ops[rectifier] {
+                let rectifier = self.cut.place(rectifier);
+                let op = self.cut.network.ops[rectifier];
+                let rests = match op {
                     Op::ReluMaxPool { output, .. } => {
                         self.forward_to(rectifier + 1, values, &mut unwatched);
-                        pools::pools_rest(self.lanes, &self.codes[output], &self.wild[output])
+                        let lanes = self.cut.network.values[output].lanes;
+                        pools::pools_rest(lanes, &self.codes[output], &self.wild[output])
                     }
                     op => {
                         self.forward_to(rectifier, values, &mut unwatched);
-                        layers::rests(self.lanes, &self.values[op.input()])
+                        let value = &self.layout.values[op.input()];
+                        layers::rests(Source { value, numbers: &self.values[op.input()] })
                     }
                 };
-                bits(&|image| !rests[image])
+                // An image rests if all its slabs do.
+                let lanes = 1 << self.cut.network.values[op.input()].lanes;
+                let slabs = |image: usize| (image..lanes).step_by(1 << self.cut.images);
+                bits(&|image| slabs(image).any(|lane| !rests[lane]))
             }
         }
     }
@@ -286,7 +314,7 @@ impl Workspace {
         self.fill(values);
         self.load(material, indices);
         self.forward_only(values);
-        let scores = self.class_scores().chunks(1 << self.lanes);
+        let scores = self.class_scores().chunks(1 << self.cut.images);
         (0..self.count).map(|image| scores.clone().map(|score| score[image]).collect()).collect()
     }
 
@@ -308,40 +336,46 @@ impl Workspace {
     }
 
     fn class_scores(&self) -> &[f32] {
-        let network = self.program.network();
-        &self.values[network.scores][..network.classes() << self.lanes]
+        let network = &self.cut.network;
+        &self.values[network.scores][..network.classes() << self.cut.images]
     }
 
     /// Normalises a block of images into the first value; empty places become zero.
     pub(crate) fn load(&mut self, material: &Material, indices: &[u32]) {
-        let value = &self.program.network().values[0];
-        let shape = value.shape;
-        let images: [&[u8]; LANES] = std::array::from_fn(|image| match indices.get(image) {
-            Some(&index) => material.examples.image(index as usize),
-            None => &[],
-        });
+        let value = &self.cut.network.values[0];
+        let Shape { channels, height, width } = value.shape;
+        let (images, apart) = (1 << self.cut.images, self.cut.apart);
+        let Shape { height: rows, width: row_length, .. } = self.program.network().input();
         self.count = indices.len();
         for (label, &index) in self.labels.iter_mut().zip(indices) {
             *label = material.examples.label(index as usize);
         }
-        let block = 1 << self.lanes;
-        for channel in 0..shape.channels {
+        // Each slab begins elsewhere in its image.
+        let slabs: [&[u8]; LANES] = std::array::from_fn(|lane| {
+            let image = indices.get(lane % images);
+            let image = image.map_or(&[][..], |&it| material.examples.image(it as usize));
+            let (down, across) = self.cut.slabs.place(lane / images);
+            let begin = down * apart.0 * row_length + across * apart.1;
+            image.get(begin..).unwrap_or_default()
+        });
+        let lanes = 1 << value.lanes;
+        for channel in 0..channels {
             let table = material.normalization.channel(channel);
-            for row in 0..shape.height {
-                let target = &mut self.values[0][value.row(channel, row) << self.lanes..]
-                    [..shape.width << self.lanes];
-                let start = (channel * shape.height + row) * shape.width;
-                if self.count == LANES {
-                    take_in(table, &images, start, target);
+            for row in 0..height {
+                let target = &mut self.values[0][value.row(channel, row) << value.lanes..]
+                    [..width << value.lanes];
+                let start = (channel * rows + row) * row_length;
+                if lanes == LANES && self.count == images {
+                    take_in(table, &slabs, start, target);
                     continue;
                 }
-                for (place, image) in images[..block].iter().enumerate() {
-                    let target = target[place..].iter_mut().step_by(block);
-                    if image.is_empty() {
+                for (lane, slab) in slabs[..lanes].iter().enumerate() {
+                    let target = target[lane..].iter_mut().step_by(lanes);
+                    if slab.is_empty() {
                         target.for_each(|target| *target = 0.0);
                         continue;
                     }
-                    for (target, &byte) in target.zip(&image[start..start + shape.width]) {
+                    for (target, &byte) in target.zip(&slab[start..start + width]) {
                         *target = table[usize::from(byte)];
                     }
                 }
@@ -357,19 +391,19 @@ impl Workspace {
         let channels = value.shape.channels;
         let channels = if all { 0..channels } else { self.seat.share(channels) };
         let (part, place) = value.part(&channels);
-        (part, place.start << self.lanes..place.end << self.lanes)
+        (part, place.start << value.lanes..place.end << value.lanes)
     }
 
     /// Where the codes of the channels stand that are computed here.
     fn first_code(&self, output: usize) -> usize {
-        let Shape { channels, height, width } = self.program.network().values[output].shape;
-        (self.seat.share(channels).start * height * width) << self.lanes
+        let Value { shape, lanes, .. } = self.cut.network.values[output];
+        (self.seat.share(shape.channels).start * shape.height * shape.width) << lanes
     }
 
     /// Gets the channels of a value, or of its gradient with its codes, that other seats have
     /// computed.
     fn gather(&mut self, kind: usize, index: usize) {
-        let network = self.program.network();
+        let network = &self.cut.network;
         let (value, numbers, codes) = match kind {
             VALUES => (&network.values[index], &mut self.values[index], &mut [][..]),
             _ => {
@@ -382,8 +416,36 @@ impl Workspace {
             whole &= std::mem::replace(&mut self.whole[CODES][index], true);
         }
         if !whole {
-            self.seat.exchange(value, self.lanes, numbers, codes);
+            self.seat.exchange(value, numbers, codes);
         }
+    }
+}
+
+impl Workspace {
+    /// The network as it runs here.
+    pub(crate) fn network(&self) -> &Network {
+        &self.cut.network
+    }
+
+    /// Gives slabs the rows around them that the convolution `op` reads of its input, or its input
+    /// gradient of the gradient of its output. All channels must be here.
+    fn fill_halo(&mut self, kind: usize, op: &Op) {
+        let Op::Conv { input, output, shape, .. } = *op else { return };
+        if !self.cut.has_halo(input, output) {
+            return;
+        }
+        let [from, to] = [input, output].map(|it| self.cut.network.values[it].shape);
+        let (ring, value, numbers) = match kind {
+            VALUES => {
+                let ring = shape.reads_around(from, to);
+                (ring, &self.layout.values[input], &mut self.values[input])
+            }
+            _ => {
+                let ring = shape.gradient_reads_around(from, to);
+                (ring, &self.layout.gradients[output], &mut self.gradients[output])
+            }
+        };
+        slabs::fill_halo(self.cut.images, value, numbers, ring.top, ring.bottom);
     }
 }
 
@@ -431,7 +493,7 @@ mod tests {
         let pattern = Arc::new(Pattern::dense(network.parameters()));
         let program = Arc::new(Program::new(Arc::clone(&network), pattern));
         for batch in [1, 3, 16, 400] {
-            let workspace = Workspace::new(&program, lanes(&network, batch), Seat::alone());
+            let workspace = Workspace::new(&program, images(&network, batch), Seat::alone());
             let buffers = workspace.values.iter().chain(&workspace.gradients);
             let numbers: usize = buffers.map(|numbers| size_of_val(&**numbers)).sum();
             let codes: usize = workspace.codes.iter().map(Vec::len).sum();

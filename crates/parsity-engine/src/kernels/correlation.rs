@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use super::isa::{Avx512, Isa};
-use super::taps::{Correlation, Tap, Turn};
+use super::taps::{Correlation, Turn};
 use super::tile::{Tile, rows_of_a_tile, rows_that_fit};
 use super::vector::Vector;
 use super::{LANES, multiversion};
@@ -192,10 +192,10 @@ impl<'a> Reads<'a> {
         if turn.ends { self.call.finish } else { Finish::Keep }
     }
 
-    /// The taps of a group with column shift number `column`.
+    /// Where the taps of a group with column shift number `column` stand.
     #[inline(always)]
-    pub(super) fn taps(&self, group: usize, column: usize) -> &'a [Tap] {
-        self.call.correlation.taps(self.block, group, column, self.shifts)
+    pub(super) fn places(&self, group: usize, column: usize) -> Range<usize> {
+        self.call.correlation.places(self.block, group, column, self.shifts)
     }
 
     /// The first target of a group.
@@ -256,10 +256,16 @@ impl<'a> Reads<'a> {
             // SAFETY: as in `run`.
             unsafe {
                 match (shared, two, count, seen) {
+                    (false, true, 8, 4) => tile(0).shifted::<V, 1, 2, 8, 4>(target),
+                    (false, false, 8, 4) => tile(0).shifted::<V, 1, 1, 8, 4>(target),
                     (false, true, 10, 8) => tile(0).shifted::<V, 1, 2, 10, 8>(target),
                     (false, false, 10, 8) => tile(0).shifted::<V, 1, 1, 10, 8>(target),
                     (false, true, 12, 8) => tile(0).shifted::<V, 1, 2, 12, 8>(target),
                     (false, false, 12, 8) => tile(0).shifted::<V, 1, 1, 12, 8>(target),
+                    (true, _, 8, 4) => {
+                        tile(0).shifted::<V, 2, 1, 8, 4>(target);
+                        tile(2).shifted::<V, 2, 1, 8, 4>(target);
+                    }
                     (true, _, 10, 8) => {
                         tile(0).shifted::<V, 2, 1, 10, 8>(target);
                         tile(2).shifted::<V, 2, 1, 10, 8>(target);

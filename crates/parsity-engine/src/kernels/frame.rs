@@ -140,7 +140,7 @@ fn unroll_body<I: Isa>(lanes: u32, frame: &Frame, x: Source, images: &mut [f32])
                 let numbers: [[f32; IMAGES]; LANES] =
                     std::array::from_fn(|next| from[places[next] + row * columns]);
                 let to = row * frame.image_row + start;
-                let numbers = image_by_image::<I, IMAGES>(&numbers);
+                let numbers = lane_by_lane::<I, IMAGES>(&numbers);
                 for (image, numbers) in numbers.iter().enumerate() {
                     images[image * frame.image() + to..][..LANES].copy_from_slice(numbers);
                 }
@@ -191,7 +191,7 @@ fn roll_up_body<I: Isa>(lanes: u32, frame: &Frame, images: &[f32], dx: Target, s
 
 /// What belongs to each image comes together.
 #[inline(always)]
-pub(super) fn image_by_image<I: Isa, const IMAGES: usize>(
+pub(super) fn lane_by_lane<I: Isa, const IMAGES: usize>(
     rows: &[[f32; IMAGES]; LANES],
 ) -> [[f32; LANES]; IMAGES] {
     // Below half of a block, most of what is turned round would be for nothing.

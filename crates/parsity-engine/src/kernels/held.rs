@@ -12,6 +12,7 @@
 
 use super::isa::Isa;
 use super::products::{Places, add_sums};
+use super::steps::ABREAST;
 use super::taps::{Correlation, Grid};
 use super::vector::{Vector, at_hand};
 use super::{LANES, multiversion};
@@ -20,8 +21,6 @@ use std::ops::Range;
 /// Rows and vectors of the largest tile.
 const ROWS: usize = 2;
 const COLUMNS: usize = 8;
-/// Taps that pass by side by side.
-const ABREAST: usize = 4;
 
 /// Lanes of one tap.
 pub(crate) type Lanes = [f32; LANES];
@@ -35,7 +34,7 @@ pub(crate) fn lanes_of(taps: usize) -> usize {
 /// are enough of them.
 pub(crate) fn worth_holding(grid: &Grid, lanes: u32) -> bool {
     let row = grid.width << lanes;
-    row.is_multiple_of(LANES) && row / LANES * grid.height >= ROWS * COLUMNS
+    row.is_multiple_of(LANES) && row / LANES * grid.height >= 8
 }
 
 multiversion! {
@@ -150,12 +149,15 @@ impl Held<'_> {
                         continue;
                     }
                     let held = self.load::<V, R, C>(target.first as usize, part);
+                    let mut next = forward.steps.abreast(taps.start, x);
                     while taps.len() >= ABREAST {
-                        self.pass_by::<V, R, C, ABREAST>(taps.start, &held, x, sums, fresh);
+                        let (first, reads) = (taps.start, next);
                         taps.start += ABREAST;
+                        next = forward.steps.abreast(taps.start, x);
+                        self.pass_by::<V, R, C, ABREAST>(first, reads, &held, sums, fresh);
                     }
-                    for tap in taps {
-                        self.pass_by::<V, R, C, 1>(tap, &held, x, sums, fresh);
+                    for (tap, read) in taps.zip(next) {
+                        self.pass_by::<V, R, C, 1>(tap, [read], &held, sums, fresh);
                     }
                 }
             }
@@ -186,7 +188,7 @@ impl Held<'_> {
         held
     }
 
-    /// `T` taps from number `first` on add to their lanes; these are `fresh` at first.
+    /// `T` taps from number `first` on add what they read to their lanes; these are `fresh` at first.
     ///
     /// # Safety
     /// As for `tile`.
@@ -194,19 +196,16 @@ impl Held<'_> {
     unsafe fn pass_by<V: Vector, const R: usize, const C: usize, const T: usize>(
         &self,
         first: usize,
+        reads: [*const f32; T],
         held: &[[V; C]; R],
-        x: *const f32,
         sums: *mut f32,
         fresh: bool,
     ) {
         let x_row = self.forward.grid.source_row << self.lanes;
         let mut chains = [[V::splat(0.0); 2]; T];
-        let mut reads = [x; T];
         // SAFETY: as the caller promises.
         unsafe {
             for tap in 0..T {
-                let offset = self.forward.taps.get_unchecked(first + tap).offset as usize;
-                reads[tap] = x.add(offset << self.lanes);
                 if !fresh {
                     chains[tap][0] = V::load(sums.add((first + tap) * LANES));
                 }

@@ -4,6 +4,7 @@
 
 #![allow(unsafe_code)]
 
+use super::slabs::Take;
 use super::vector::Vector;
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
@@ -50,6 +51,31 @@ pub(crate) trait Isa {
     #[inline(always)]
     fn transposed(rows: &[[f32; 16]; 16]) -> [[f32; 16]; 16] {
         std::array::from_fn(|column| std::array::from_fn(|row| rows[row][column]))
+    }
+
+    /// Whether it has instructions for `spread` and `gathered`.
+    const SPREADS: bool = false;
+
+    /// If so: numbers go where a bit is set, one after the other; others stay. There are as many numbers
+    /// as bits.
+    #[inline(always)]
+    fn spread(_numbers: &[f32], _bits: u16, _to: &mut [f32; 16]) {
+        unreachable!("numbers go one by one");
+    }
+
+    /// If so: the numbers where a bit is set, one after the other. What is behind them has no meaning.
+    #[inline(always)]
+    fn gathered(_numbers: &[f32; 16], _bits: u16) -> [f32; 16] {
+        unreachable!("numbers go one by one");
+    }
+
+    /// Whether it has an instruction by which lanes take others.
+    const TAKES: bool = false;
+
+    /// If so: adds to the lanes at `to` what they take of `from`; or to zeros, if `set`.
+    #[inline(always)]
+    fn take(_takes: &[Take], _from: &[[f32; 16]], _to: &mut [f32; 16], _set: bool) {
+        unreachable!("lanes are taken one by one");
     }
 
     /// Of sixteen windows, those whose code is not 255 come first: the place of the window's first
@@ -122,6 +148,8 @@ impl Isa for Avx512 {
     const ALONE: usize = 24;
     const SHARED: usize = 6;
     const WEIGHTS: usize = 16;
+    const TAKES: bool = true;
+    const SPREADS: bool = true;
 
     /// Four rounds, each of which adds the halves of two vectors and packs them into one.
     #[inline(always)]
@@ -292,6 +320,47 @@ impl Isa for Avx512 {
             _mm512_storeu_ps(numbers_to.as_mut_ptr(), numbers);
             wins.count_ones() as usize
         }
+    }
+
+    #[inline(always)]
+    fn take(takes: &[Take], from: &[[f32; 16]], to: &mut [f32; 16], set: bool) {
+        // SAFETY: as in `totals`.
+        unsafe {
+            let mut sum = match set {
+                true => _mm512_setzero_ps(),
+                false => _mm512_loadu_ps(to.as_ptr()),
+            };
+            for take in takes {
+                let from = _mm512_loadu_ps(from[take.from].as_ptr());
+                let givers = _mm_loadu_si128(take.lanes.as_ptr().cast());
+                let some = _mm_cmpneq_epi8_mask(givers, _mm_set1_epi8(-1));
+                let given = _mm512_permutexvar_ps(_mm512_cvtepu8_epi32(givers), from);
+                sum = _mm512_mask_add_ps(sum, some, sum, given);
+            }
+            _mm512_storeu_ps(to.as_mut_ptr(), sum);
+        }
+    }
+
+    #[inline(always)]
+    fn spread(numbers: &[f32], bits: u16, to: &mut [f32; 16]) {
+        assert!(numbers.len() >= bits.count_ones() as usize);
+        // SAFETY: as in `totals`; as many numbers are read as bits are set.
+        unsafe {
+            let before = _mm512_loadu_ps(to.as_ptr());
+            let numbers = _mm512_mask_expandloadu_ps(before, bits, numbers.as_ptr());
+            _mm512_storeu_ps(to.as_mut_ptr(), numbers);
+        }
+    }
+
+    #[inline(always)]
+    fn gathered(numbers: &[f32; 16], bits: u16) -> [f32; 16] {
+        let mut gathered = [0.0; 16];
+        // SAFETY: as in `totals`.
+        unsafe {
+            let numbers = _mm512_maskz_compress_ps(bits, _mm512_loadu_ps(numbers.as_ptr()));
+            _mm512_storeu_ps(gathered.as_mut_ptr(), numbers);
+        }
+        gathered
     }
 }
 

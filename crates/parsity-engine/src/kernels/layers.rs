@@ -118,13 +118,15 @@ pub(super) fn keep_where_positive(y: &[f32], dy: &mut [f32]) {
     }
 }
 
-/// Which images of a block leave every rectifier at rest whose input is `x`: all their numbers are
+/// Which lanes of a block leave every rectifier at rest whose input is `x`: all their numbers are
 /// finite, and none is positive.
-pub(crate) fn rests(lanes: u32, x: &[f32]) -> [bool; LANES] {
+pub(crate) fn rests(x: Source) -> [bool; LANES] {
     let mut rests = [true; LANES];
-    for x in x.chunks(1 << lanes) {
-        for (rests, &x) in rests.iter_mut().zip(x) {
-            *rests &= (f32::MIN..=0.0).contains(&x);
+    for (row, _) in rows(x.value, x.value, x.value.lanes) {
+        for x in x.numbers[row].chunks(1 << x.value.lanes) {
+            for (rests, &x) in rests.iter_mut().zip(x) {
+                *rests &= (f32::MIN..=0.0).contains(&x);
+            }
         }
     }
     rests

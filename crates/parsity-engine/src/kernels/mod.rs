@@ -12,6 +12,7 @@
 
 pub(crate) mod correlation;
 mod finish;
+pub(crate) mod flat;
 pub(crate) mod frame;
 pub(crate) mod halving;
 pub(crate) mod held;
@@ -24,6 +25,8 @@ pub(crate) mod patches;
 pub(crate) mod pooling;
 pub(crate) mod pools;
 pub(crate) mod products;
+pub(crate) mod slabs;
+pub(crate) mod steps;
 pub(crate) mod taps;
 mod tile;
 pub(crate) mod vector;

@@ -16,6 +16,7 @@ use super::isa::Isa;
 use super::vector::Vector;
 use super::winners::{Lists, Pool, Winners, list_by_filter, list_by_position};
 use super::{LANES, multiversion};
+use crate::network::Value;
 use crate::shape::Shape;
 
 /// The widest tile, in vectors.
@@ -29,39 +30,44 @@ const SMALL: usize = 2 * LANES;
 
 multiversion! {
     /// Adds the gradient of the pool's filters to `gradient`, filter by filter, and that of their
-    /// biases to `sums`. `images` are the unrolled images that they have seen.
+    /// biases to `sums`. `unrolled` is what they have seen of `1 << images` images.
     filter_gradient(
-        lanes: u32, frame: &Frame, pool: Pool, images: &[f32],
+        images: u32, frame: &Frame, pool: Pool, unrolled: &[f32],
         lists: &mut Lists, gradient: &mut [f32], sums: &mut [f32],
     ) = filter_gradient_body<Isa>
 }
 
 #[inline(always)]
 fn filter_gradient_body<I: Isa>(
-    lanes: u32,
+    images: u32,
     frame: &Frame,
     pool: Pool,
-    images: &[f32],
+    unrolled: &[f32],
     lists: &mut Lists,
     gradient: &mut [f32],
     sums: &mut [f32],
 ) {
-    list_by_filter::<I>(lanes, frame, pool, lists, sums);
-    let pooled = pool.gradient.value.shape;
+    let Value { shape: pooled, lanes, .. } = *pool.gradient.value;
+    // Sums of small patches begin and end at once: to them each slab is an image.
+    let small = frame.rows == 1 && frame.row <= SMALL;
+    let images = if small { lanes } else { images };
+    list_by_filter::<I>(images, frame, pool, lists, sums);
     frame.holds(pool.window, pooled);
+    assert!(unrolled.len() >= frame.image() << lanes);
     assert!(gradient.len() >= pooled.channels * frame.filter());
-    for (image, numbers) in images.chunks_exact(frame.image()).take(1 << lanes).enumerate() {
+    let slabs = 1 << (lanes - images);
+    for image in 0..1 << images {
+        let numbers = &unrolled[image * frame.image()..];
         let source = Patches { numbers, apart: 1, row: frame.image_row };
-        // SAFETY: the frame holds the patches of all positions that are pooled.
+        // SAFETY: the frame holds the patches of all positions that are pooled, of all slabs.
         unsafe {
-            if frame.rows == 1 && frame.row <= SMALL {
+            if small {
                 let all = SmallPatches { lists, pooled, image, source: numbers };
-                // Wider vectors would be spread over two lines of the cache more often than not.
-                all.sized::<I::Eight>(frame.row, gradient);
+                all.sized::<I::Wide>(frame.row, gradient);
                 continue;
             }
             for filter in 0..pooled.channels {
-                let winners = lists.of_filter(pooled, image, filter);
+                let winners = lists.of_filter(pooled, slabs, image, filter);
                 let target = &mut gradient[filter * frame.filter()..][..frame.filter()];
                 add_patches::<I>(frame.rows, frame.row, winners, source, target, frame.row);
             }
@@ -86,8 +92,10 @@ impl SmallPatches<'_> {
         // SAFETY: as the caller promises.
         unsafe {
             match row / V::WIDTH {
+                1 => self.add::<V, 1>(gradient),
                 2 => self.add::<V, 2>(gradient),
                 4 => self.add::<V, 4>(gradient),
+                8 => self.add::<V, 8>(gradient),
                 count => unreachable!("a small patch of {count} vectors"),
             }
         }
@@ -99,7 +107,7 @@ impl SmallPatches<'_> {
     unsafe fn add<V: Vector, const C: usize>(&self, gradient: &mut [f32]) {
         let targets = gradient.chunks_exact_mut(C * V::WIDTH).take(self.pooled.channels);
         for (filter, target) in targets.enumerate() {
-            let winners = self.lists.of_filter(self.pooled, self.image, filter);
+            let winners = self.lists.of_filter(self.pooled, 1, self.image, filter);
             let mut chains = [[V::splat(0.0); C]; 2];
             // SAFETY: as the caller promises.
             unsafe {
@@ -137,22 +145,20 @@ multiversion! {
     /// The gradient by the unrolled `images`, from that of the pool and from `weights`, filter
     /// by filter.
     image_gradient(
-        lanes: u32, frame: &Frame, pool: Pool, weights: &[f32],
-        lists: &mut Lists, images: &mut [f32],
+        frame: &Frame, pool: Pool, weights: &[f32], lists: &mut Lists, images: &mut [f32],
     ) = image_gradient_body<Isa>
 }
 
 #[inline(always)]
 fn image_gradient_body<I: Isa>(
-    lanes: u32,
     frame: &Frame,
     pool: Pool,
     weights: &[f32],
     lists: &mut Lists,
     images: &mut [f32],
 ) {
-    list_by_position(lanes, pool, lists);
-    let pooled = pool.gradient.value.shape;
+    list_by_position(pool, lists);
+    let Value { shape: pooled, lanes, .. } = *pool.gradient.value;
     let Shape { channels, height, width } = pooled;
     frame.holds(pool.window, pooled);
     assert!(weights.len() >= channels * frame.filter());
@@ -163,12 +169,12 @@ fn image_gradient_body<I: Isa>(
     for rows in frame.bands() {
         let numbers = &weights[rows.start * channels * frame.row..];
         let source = Patches { numbers, apart: rows.len() * frame.row, row: frame.row };
-        for image in 0..1 << lanes {
-            let numbers = &mut images[image * frame.image()..][..frame.image()];
+        for lane in 0..1 << lanes {
+            let numbers = &mut images[lane * frame.image()..][..frame.image()];
             for at in 0..windows {
                 let (row, column) = (at / width, at % width);
                 let first = frame.position(row * window.stride, column * window.stride);
-                for (winners, step) in lists.at_window(pooled, area, image, at).zip(steps) {
+                for (winners, step) in lists.at_window(pooled, area, lane, at).zip(steps) {
                     let position = first + step as usize + rows.start * frame.image_row;
                     let (target, apart) = (&mut numbers[position..], frame.image_row);
                     // SAFETY: as above, and there are weights of all filters.

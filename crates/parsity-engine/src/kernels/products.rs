@@ -42,7 +42,7 @@ impl Places {
     }
 }
 
-/// Adds the gradient of every weight and bias of `forward`, over `rows` of `1 << lanes` images, to
+/// Adds the gradient of every weight of `forward`, over `rows` of `1 << lanes` images, to
 /// `gradient`: at the latest with the last row. The output's gradient has these rows; `sums` has
 /// room for lanes of all taps, and is what it was after the row before.
 #[allow(clippy::too_many_arguments)]
@@ -56,7 +56,6 @@ pub(crate) fn weight_gradient(
     gradient: &mut [f32],
     rows: Range<usize>,
 ) {
-    bias_gradient(forward, places, lanes, dy, gradient, rows.len());
     match places.held {
         true => held_gradient(forward, places, lanes, x, dy, sums, gradient, rows),
         false => passing_gradient(forward, places, lanes, x, dy, gradient, rows),

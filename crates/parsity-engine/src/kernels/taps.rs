@@ -5,6 +5,7 @@
 //! loops are not: `Correlation::checked` proves that no tap reads outside of its source and
 //! no target lies outside of its value.
 
+use super::steps::Steps;
 use std::ops::Range;
 
 /// How many targets share the reading, where they can.
@@ -73,13 +74,15 @@ impl Mask {
 }
 
 /// Who reads what, and where the sums go.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Correlation {
     pub(crate) grid: Grid,
     /// Length of the source and of the target value.
     pub(crate) source_len: usize,
     pub(crate) target_len: usize,
     pub(crate) taps: Vec<Tap>,
+    /// The same with their weights, if any target reads alone.
+    pub(crate) steps: Steps,
     /// Taps of (block, group, column shift, row shift): `starts[i]..starts[i + 1]`, in this
     /// order. A *block* is as many source channels as the nearest cache has room for.
     pub(crate) starts: Vec<u32>,
@@ -103,9 +106,9 @@ pub(crate) struct Correlation {
 }
 
 impl Correlation {
-    /// Checks everything that the loops rely on; `values` is the length of the vector
-    /// of values.
-    pub(crate) fn checked(self, values: usize) -> Self {
+    /// Checks everything that the loops over `1 << lanes` images rely on; `values` is the length of
+    /// the vector of values.
+    pub(crate) fn checked(mut self, lanes: u32, values: usize) -> Self {
         let Grid { height, width, source_row, target_row, strip } = self.grid;
         assert!(height > 0 && width > 0 && strip > 0, "a correlation has positions");
         assert!(self.row_shifts.is_sorted() && self.column_shifts.is_sorted());
@@ -134,7 +137,20 @@ impl Correlation {
         }
         assert!(self.biases.is_empty() || self.biases.len() == self.targets.len());
         assert!(self.biases.iter().all(|&place| place == NONE || (place as usize) < values));
+        if self.groups.iter().any(|group| !group.shared) {
+            self.steps = Steps::new(&self.taps, lanes);
+        }
         self
+    }
+
+    /// Takes over the weights of targets that read alone.
+    pub(crate) fn weigh(&mut self, values: &[f32]) {
+        for block in 0..self.blocks() {
+            for group in (0..self.groups.len()).filter(|&it| !self.groups[it].shared) {
+                let places = self.tap_places(block, group);
+                self.steps.weigh(places.clone(), &self.taps[places], values);
+            }
+        }
     }
 
     /// Every group begins once, ends once, and has a turn wherever it has taps.
@@ -179,19 +195,19 @@ impl Correlation {
         self.starts[first] as usize..self.starts[first + lists] as usize
     }
 
-    /// Those of them with column shift number `column`, and row shifts number `rows`.
+    /// Where those of them stand with column shift number `column`, and row shifts number `rows`.
     #[inline(always)]
-    pub(super) fn taps(
+    pub(super) fn places(
         &self,
         block: usize,
         group: usize,
         column: usize,
         rows: &Range<usize>,
-    ) -> &[Tap] {
+    ) -> Range<usize> {
         let columns = (block * self.groups.len() + group) * self.column_shifts.len();
         let first = (columns + column) * self.row_shifts.len();
         let (start, end) = (self.starts[first + rows.start], self.starts[first + rows.end]);
-        &self.taps[start as usize..end as usize]
+        start as usize..end as usize
     }
 
     /// The row shifts that bring any of `rows` into the source.

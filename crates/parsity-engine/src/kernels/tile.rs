@@ -10,9 +10,11 @@ use super::LANES;
 use super::correlation::{Call, Finish, Pooled, Reads, Start};
 use super::finish::finish_tile;
 use super::isa::Isa;
-use super::taps::{NONE, SHARERS, Tap, Turn};
+use super::steps::Ahead;
+use super::taps::{NONE, SHARERS, Turn};
 use super::vector::{Vector, at_hand};
 use crate::shape::Shape;
+use std::ops::Range;
 
 /// How many rows of `columns` vectors `sums` registers hold, of the numbers of rows that tiles have.
 #[inline(always)]
@@ -184,37 +186,17 @@ impl Tile<'_> {
         &self,
         target: &mut [f32],
     ) {
-        let Call { correlation, lanes, values, .. } = self.reads.call;
-        let source_row = correlation.grid.source_row << lanes;
-        let step = correlation.step;
+        let correlation = self.reads.call.correlation;
         // SAFETY: as the caller promises.
         unsafe {
-            let source = self.source();
-            let values = values.as_ptr();
+            let mut ahead = Ahead::new(&correlation.steps, self.source());
             for &turn in self.reads.turns {
                 let group = turn.group as usize;
                 let mut sums = [[[V::splat(0.0); COLUMNS]; ROWS]; SHARERS];
                 self.begin::<V, SHARERS, ROWS, COLUMNS>(turn, target, &mut sums);
                 for column in 0..correlation.column_shifts.len() {
-                    for tap in self.reads.taps(group, column) {
-                        let source = source.add((tap.offset as usize) << lanes);
-                        let weight = values.add(tap.weight as usize);
-                        let weights: [V; SHARERS] =
-                            std::array::from_fn(|sharer| V::splat(*weight.add(sharer * step)));
-                        for row in 0..ROWS {
-                            let mut source = source.add(row * source_row);
-                            if SHARERS == 1 {
-                                source = at_hand(source);
-                            }
-                            for column in 0..COLUMNS {
-                                let x = V::load(source.add(column * V::WIDTH));
-                                for sharer in 0..SHARERS {
-                                    let sum = &mut sums[sharer][row][column];
-                                    *sum = sum.add_product(weights[sharer], x);
-                                }
-                            }
-                        }
-                    }
+                    let taps = self.reads.places(group, column);
+                    self.seen::<V, 0, SHARERS, ROWS, COLUMNS, COLUMNS>(taps, &mut ahead, &mut sums);
                 }
                 self.end::<V, SHARERS, ROWS, COLUMNS>(turn, &sums, target);
             }
@@ -238,34 +220,39 @@ impl Tile<'_> {
     ) {
         // SAFETY: as the caller promises.
         unsafe {
-            let shifts = &self.reads.call.correlation.column_shifts;
+            let correlation = self.reads.call.correlation;
+            let mut ahead = Ahead::new(&correlation.steps, self.source());
             for &turn in self.reads.turns {
                 let group = turn.group as usize;
                 let mut sums = [[[V::splat(0.0); COLUMNS]; ROWS]; SHARERS];
                 self.begin::<V, SHARERS, ROWS, COLUMNS>(turn, target, &mut sums);
-                for (index, &shift) in shifts.iter().enumerate() {
-                    let taps = self.reads.taps(group, index);
+                for (index, &shift) in correlation.column_shifts.iter().enumerate() {
+                    let taps = self.reads.places(group, index);
                     // Constants, so that every sum has a register of its own.
-                    match -shift {
-                        0 => self.seen::<V, 0, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
-                        1 => self.seen::<V, 1, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
-                        2 => self.seen::<V, 2, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
-                        3 => self.seen::<V, 3, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
-                        4 => self.seen::<V, 4, SHARERS, ROWS, COLUMNS, SEEN>(taps, &mut sums),
-                        shift => unreachable!("a column shift of {shift}"),
+                    macro_rules! seen {
+                        ($($first:literal)*) => {
+                            match -shift {
+                                $($first => self.seen::<V, $first, SHARERS, ROWS, COLUMNS, SEEN>(
+                                    taps, &mut ahead, &mut sums,
+                                ),)*
+                                shift => unreachable!("a column shift of {shift}"),
+                            }
+                        };
                     }
+                    seen!(0 1 2 3 4);
                 }
                 self.end::<V, SHARERS, ROWS, COLUMNS>(turn, &sums, target);
             }
         }
     }
 
-    /// Adds taps that see the columns `FIRST..FIRST + SEEN`.
+    /// Adds the taps at `taps`, which see the columns `FIRST..FIRST + SEEN`. A lone target looks
+    /// ahead.
     ///
     /// # Safety
     /// As for `sum`.
     #[inline(always)]
-    pub(super) unsafe fn seen<
+    unsafe fn seen<
         V: Vector,
         const FIRST: usize,
         const SHARERS: usize,
@@ -274,27 +261,41 @@ impl Tile<'_> {
         const SEEN: usize,
     >(
         &self,
-        taps: &[Tap],
+        taps: Range<usize>,
+        ahead: &mut Ahead,
         sums: &mut [[[V; COLUMNS]; ROWS]; SHARERS],
     ) {
         let Call { correlation, lanes, values, .. } = self.reads.call;
         let source_row = correlation.grid.source_row << lanes;
         let step = correlation.step;
+        let columns = FIRST..(FIRST + SEEN).min(COLUMNS);
         // SAFETY: as the caller promises.
         unsafe {
+            if SHARERS == 1 {
+                ahead.go_to(taps.start);
+                for _ in taps {
+                    let (source, weight) = ahead.take::<V>();
+                    for row in 0..ROWS {
+                        let source = at_hand(source.add(row * source_row));
+                        for column in columns.clone() {
+                            let sum = &mut sums[0][row][column];
+                            let x = V::load(source.add(column * V::WIDTH));
+                            *sum = sum.add_product(weight, x);
+                        }
+                    }
+                }
+                return;
+            }
             let source = self.source();
             let values = values.as_ptr().add(self.sharer * step);
-            for tap in taps {
+            for tap in &correlation.taps[taps] {
                 let source = source.add((tap.offset as usize) << lanes);
                 let weight = values.add(tap.weight as usize);
                 let weights: [V; SHARERS] =
                     std::array::from_fn(|sharer| V::splat(*weight.add(sharer * step)));
                 for row in 0..ROWS {
-                    let mut source = source.add(row * source_row);
-                    if SHARERS == 1 {
-                        source = at_hand(source);
-                    }
-                    for column in FIRST..(FIRST + SEEN).min(COLUMNS) {
+                    let source = source.add(row * source_row);
+                    for column in columns.clone() {
                         let x = V::load(source.add(column * V::WIDTH));
                         for sharer in 0..SHARERS {
                             let sum = &mut sums[sharer][row][column];

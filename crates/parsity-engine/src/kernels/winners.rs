@@ -10,13 +10,14 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::LANES;
-use super::frame::{Frame, image_by_image};
+use super::frame::{Frame, lane_by_lane};
 use super::intake::turned;
 use super::isa::{Isa, plain_packed};
 use super::layers::{Source, with_images};
 use super::pools::NOBODY;
-use crate::network::Window;
+use crate::network::{Value, Window};
 use crate::shape::Shape;
+use std::ops::Range;
 
 /// What pooling has left: the gradient of its output, and its codes.
 #[derive(Debug, Clone, Copy)]
@@ -50,14 +51,14 @@ pub(super) struct Winners<'a> {
 }
 
 impl Lists {
-    /// For pools of shape `pooled` with windows of `area`, in blocks of `images`.
-    pub(crate) fn reserve(&mut self, images: usize, pooled: Shape, area: usize) {
+    /// For pools of shape `pooled` with windows of `area`, in blocks of `lanes` lanes.
+    pub(crate) fn reserve(&mut self, lanes: usize, pooled: Shape, area: usize) {
         let windows = pooled.height * pooled.width;
-        let winners = self.offsets.len().max(images * list_of(pooled, 1, 0));
+        let winners = self.offsets.len().max(lanes * list_of(pooled, 1, 0));
         self.offsets.resize(winners, 0);
         self.gradients.resize(winners, 0.0);
         let lists = pooled.channels.max(windows * area);
-        self.ends.resize(self.ends.len().max(images * lists), 0);
+        self.ends.resize(self.ends.len().max(lanes * lists), 0);
         let firsts = self.firsts.len().max(windows.div_ceil(LANES));
         self.firsts.resize(firsts, [0; LANES]);
     }
@@ -69,27 +70,51 @@ impl Lists {
             + size_of_val(&*self.firsts)
     }
 
-    /// The winners of `filter` in `image`, in the order of windows.
+    /// The winners of `filter` in `image`, slab by slab in the order of windows, in blocks of so many
+    /// images.
     #[inline(always)]
-    pub(super) fn of_filter(&self, pooled: Shape, image: usize, filter: usize) -> Winners<'_> {
-        let start = list_of(pooled, image, filter * pooled.height * pooled.width);
+    pub(super) fn of_filter(
+        &self,
+        pooled: Shape,
+        slabs: usize,
+        image: usize,
+        filter: usize,
+    ) -> Winners<'_> {
+        let start = list_of_slab(pooled, slabs, (image, filter, 0));
         let count = self.ends[image * pooled.channels + filter] as usize;
         let (offsets, gradients) = (&self.offsets[start..], &self.gradients[start..]);
         Winners { offsets: &offsets[..count], gradients: &gradients[..count] }
     }
 
-    /// The filters that have won at each position of window `window` in `image`, position by
+    /// Moves the winners at `from` to `end`, with patches that stand `further` behind. Returns where they
+    /// end there.
+    #[inline(always)]
+    fn append(&mut self, end: usize, from: Range<usize>, further: u32) -> usize {
+        let count = from.len();
+        // Many at a time; what is behind them has no meaning.
+        for next in (0..count).step_by(LANES) {
+            let (from, to) = (from.start + next, end + next);
+            let mut offsets = [0; LANES];
+            offsets.copy_from_slice(&self.offsets[from..from + LANES]);
+            let offsets = offsets.map(|offset: u32| offset.wrapping_add(further));
+            self.offsets[to..to + LANES].copy_from_slice(&offsets);
+            self.gradients.copy_within(from..from + LANES, to);
+        }
+        end + count
+    }
+
+    /// The filters that have won at each position of window `window` in `lane`, position by
     /// position.
     #[inline(always)]
     pub(super) fn at_window(
         &self,
         pooled: Shape,
         area: usize,
-        image: usize,
+        lane: usize,
         window: usize,
     ) -> impl Iterator<Item = Winners<'_>> {
-        let start = list_of(pooled, image, window * pooled.channels);
-        let first = (image * pooled.height * pooled.width + window) * area;
+        let start = list_of(pooled, lane, window * pooled.channels);
+        let first = (lane * pooled.height * pooled.width + window) * area;
         let mut found = start;
         self.ends[first..][..area].iter().map(move |&end| {
             let list = found..start + end as usize;
@@ -99,71 +124,94 @@ impl Lists {
     }
 }
 
-/// Where the lists of `image` stand, and `before` winners behind that.
+/// Where the lists of `lane` stand, and `before` winners behind that.
 #[inline(always)]
-fn list_of(pooled: Shape, image: usize, before: usize) -> usize {
-    image * (pooled.len() + APART) + before
+fn list_of(pooled: Shape, lane: usize, before: usize) -> usize {
+    lane * (pooled.channels * room_for(pooled) + APART) + before
 }
 
-/// Lists the winners of each filter in each image, in the order of windows, and adds the
-/// gradients of each filter to its number of `sums`.
+/// Where those of a slab of an image stand, by filter, if an image is in `slabs`.
+#[inline(always)]
+fn list_of_slab(
+    pooled: Shape,
+    slabs: usize,
+    (image, filter, slab): (usize, usize, usize),
+) -> usize {
+    list_of(pooled, image * slabs, (filter * slabs + slab) * room_for(pooled))
+}
+
+/// Places for the winners of all windows of a filter: as many as are written at a time.
+#[inline(always)]
+fn room_for(pooled: Shape) -> usize {
+    (pooled.height * pooled.width).next_multiple_of(LANES)
+}
+
+/// Lists the winners of each filter in each of `1 << images` images, and adds the gradients of each
+/// filter to its number of `sums`. What an image has seen stands where its first slab has.
 #[inline(always)]
 pub(super) fn list_by_filter<I: Isa>(
-    lanes: u32,
+    images: u32,
     frame: &Frame,
     pool: Pool,
     lists: &mut Lists,
     sums: &mut [f32],
 ) {
-    let pooled = pool.gradient.value.shape;
+    let Value { shape: pooled, lanes, .. } = *pool.gradient.value;
     let Shape { channels, width, .. } = pooled;
     let (window, windows) = (pool.window, pooled.height * width);
-    assert_eq!(pool.gradient.value.len(), pooled.len());
+    assert_eq!(pool.gradient.value.columns(), width, "rows follow each other");
     let steps = frame.steps(window);
     for (at, first) in lists.firsts.as_flattened_mut()[..windows].iter_mut().enumerate() {
         let (row, column) = (at / width * window.stride, at % width * window.stride);
         *first = frame.position(row, column) as u32;
     }
-    with_images!(lanes, |IMAGES| {
-        let codes = pool.codes.as_chunks::<IMAGES>().0;
-        let gradients = pool.gradient.numbers.as_chunks::<IMAGES>().0;
+    let (images, slabs) = (1 << images, 1 << (lanes - images));
+    with_images!(lanes, |LANES_USED| {
+        let codes = pool.codes.as_chunks::<LANES_USED>().0;
+        let gradients = pool.gradient.numbers.as_chunks::<LANES_USED>().0;
         for filter in 0..channels {
             let codes = &codes[filter * windows..][..windows];
-            let gradients = &gradients[filter * windows..][..windows];
-            let mut totals = [0.0; IMAGES];
-            let starts: [usize; IMAGES] =
-                std::array::from_fn(|image| list_of(pooled, image, filter * windows));
+            let gradients = &gradients[pool.gradient.value.row(filter, 0)..][..windows];
+            let mut totals = [0.0; LANES_USED];
+            let starts: [usize; LANES_USED] = std::array::from_fn(|lane| {
+                list_of_slab(pooled, slabs, (lane % images, filter, lane / images))
+            });
             let mut ends = starts;
             let some = codes.chunks(LANES).zip(gradients.chunks(LANES));
             for ((codes, gradients), firsts) in some.zip(&lists.firsts) {
                 for (codes, gradients) in codes.iter().zip(gradients) {
                     // Bits instead of a choice, which the compiler would turn into jumps.
-                    for image in 0..IMAGES {
-                        let mask = u32::from(codes[image] != NOBODY).wrapping_neg();
-                        totals[image] += f32::from_bits(gradients[image].to_bits() & mask);
+                    for lane in 0..LANES_USED {
+                        let mask = u32::from(codes[lane] != NOBODY).wrapping_neg();
+                        totals[lane] += f32::from_bits(gradients[lane].to_bits() & mask);
                     }
                 }
                 let (codes, gradients) = (filled(codes, NOBODY), filled(gradients, 0.0));
-                let codes = codes_by_image(&codes);
-                let gradients = image_by_image::<I, IMAGES>(&gradients);
-                for image in 0..IMAGES {
-                    let to = ends[image]..ends[image] + LANES;
+                let codes = codes_by_lane(&codes);
+                let gradients = lane_by_lane::<I, LANES_USED>(&gradients);
+                for lane in 0..LANES_USED {
+                    let to = ends[lane]..ends[lane] + LANES;
                     let offsets = &mut lists.offsets[to.clone()];
                     let numbers = &mut lists.gradients[to];
                     let (Ok(offsets), Ok(numbers)) = (offsets.try_into(), numbers.try_into())
                     else {
                         unreachable!("there are as many places as lanes")
                     };
-                    let from = (&codes[image], &gradients[image]);
-                    ends[image] += match window.height * window.width <= LANES {
+                    let from = (&codes[lane], &gradients[lane]);
+                    ends[lane] += match window.height * window.width <= LANES {
                         true => I::packed(from.0, from.1, firsts, &steps, offsets, numbers),
                         false => plain_packed(from.0, from.1, firsts, &steps, offsets, numbers),
                     };
                 }
             }
             sums[filter] += totals.iter().sum::<f32>();
-            for image in 0..IMAGES {
-                lists.ends[image * channels + filter] = (ends[image] - starts[image]) as u32;
+            for image in 0..images {
+                let mut end = ends[image];
+                for lane in (image..LANES_USED).step_by(images).skip(1) {
+                    let further = ((lane - image) * frame.image()) as u32;
+                    end = lists.append(end, starts[lane]..ends[lane], further);
+                }
+                lists.ends[image * channels + filter] = (end - starts[image]) as u32;
             }
         }
     })
@@ -182,9 +230,9 @@ fn filled<T: Copy, const IMAGES: usize>(some: &[[T; IMAGES]], rest: T) -> [[T; I
     }
 }
 
-/// `image_by_image` for codes.
+/// `lane_by_lane` for codes.
 #[inline(always)]
-fn codes_by_image<const IMAGES: usize>(rows: &[[u8; IMAGES]; LANES]) -> [[u8; LANES]; IMAGES] {
+fn codes_by_lane<const IMAGES: usize>(rows: &[[u8; IMAGES]; LANES]) -> [[u8; LANES]; IMAGES] {
     if IMAGES < LANES {
         return std::array::from_fn(|image| std::array::from_fn(|row| rows[row][image]));
     }
@@ -192,45 +240,45 @@ fn codes_by_image<const IMAGES: usize>(rows: &[[u8; IMAGES]; LANES]) -> [[u8; LA
     std::array::from_fn(|image| columns[image % LANES])
 }
 
-/// Lists the filters that have won at each position of each window in each image.
-pub(super) fn list_by_position(lanes: u32, pool: Pool, lists: &mut Lists) {
-    let pooled = pool.gradient.value.shape;
+/// Lists the filters that have won at each position of each window in each lane.
+pub(super) fn list_by_position(pool: Pool, lists: &mut Lists) {
+    let Value { shape: pooled, lanes, .. } = *pool.gradient.value;
     let Shape { channels, height, width } = pooled;
     let (area, windows) = (pool.window.height * pool.window.width, height * width);
-    with_images!(lanes, |IMAGES| {
-        let codes = pool.codes.as_chunks::<IMAGES>().0;
-        let gradients = pool.gradient.numbers.as_chunks::<IMAGES>().0;
+    with_images!(lanes, |LANES_USED| {
+        let codes = pool.codes.as_chunks::<LANES_USED>().0;
+        let gradients = pool.gradient.numbers.as_chunks::<LANES_USED>().0;
         // Of each code: how many, then where its list goes on. Nobody's comes last.
-        let mut next = [[0u32; IMAGES]; 256];
+        let mut next = [[0u32; LANES_USED]; 256];
         let place = |code: u8| usize::from(code).min(area);
         for at in 0..windows {
             let (row, column) = (at / width, at % width);
-            next[..=area].fill([0; IMAGES]);
+            next[..=area].fill([0; LANES_USED]);
             for filter in 0..channels {
                 let codes = &codes[filter * windows + at];
-                for image in 0..IMAGES {
-                    next[place(codes[image])][image] += 1;
+                for lane in 0..LANES_USED {
+                    next[place(codes[lane])][lane] += 1;
                 }
             }
-            for image in 0..IMAGES {
+            for lane in 0..LANES_USED {
                 let mut start = 0;
                 for code in 0..=area {
-                    let count = next[code][image];
-                    next[code][image] = start;
+                    let count = next[code][lane];
+                    next[code][lane] = start;
                     start += count;
                     if code < area {
-                        lists.ends[(image * windows + at) * area + code] = start;
+                        lists.ends[(lane * windows + at) * area + code] = start;
                     }
                 }
             }
             for filter in 0..channels {
                 let codes = &codes[filter * windows + at];
                 let gradients = &gradients[pool.gradient.value.row(filter, row) + column];
-                for image in 0..IMAGES {
-                    let next = &mut next[place(codes[image])][image];
-                    let place = list_of(pooled, image, at * channels) + *next as usize;
+                for lane in 0..LANES_USED {
+                    let next = &mut next[place(codes[lane])][lane];
+                    let place = list_of(pooled, lane, at * channels) + *next as usize;
                     lists.offsets[place] = filter as u32;
-                    lists.gradients[place] = gradients[image];
+                    lists.gradients[place] = gradients[lane];
                     *next += 1;
                 }
             }

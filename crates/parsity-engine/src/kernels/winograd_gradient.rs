@@ -239,34 +239,38 @@ impl Call<'_> {
         to: *mut f32,
     ) {
         let grid = self.forward.grid;
-        let (across, apart) = (grid.width / 2, self.apart());
+        let across = grid.width / 2;
         let columns = if VIEWS { grid.source_row } else { self.places.row };
-        let next = columns * IMAGES;
-        let (mut y, mut x) = (strip.start / across, strip.start % across);
         // SAFETY: as the caller promises.
         unsafe {
-            let mut to = to;
-            for _ in strip.clone() {
-                let from = from.add((2 * y * columns + 2 * x) * IMAGES);
-                for part in (0..IMAGES).step_by(V::WIDTH) {
-                    let terms = match VIEWS {
-                        true => view_terms::<V, IMAGES>(row, from.add(part), next),
-                        false => gradient_terms::<V, IMAGES>(row, from.add(part), next),
-                    };
-                    for column in 0..4 {
-                        terms[column].store(to.add(column * apart + part));
-                    }
+            let mut square = strip.start;
+            while square < strip.end {
+                let (y, x) = (square / across, square % across);
+                let count = (across - x).min(strip.end - square);
+                let run = Run {
+                    from: from.add((2 * y * columns + 2 * x) * IMAGES),
+                    next: columns * IMAGES,
+                    to: to.add((square - strip.start) * IMAGES),
+                    apart: self.apart(),
+                    count,
+                };
+                match (VIEWS, row) {
+                    (true, 0) => run.views::<V, IMAGES, 0>(),
+                    (true, 1) => run.views::<V, IMAGES, 1>(),
+                    (true, 2) => run.views::<V, IMAGES, 2>(),
+                    (true, _) => run.views::<V, IMAGES, 3>(),
+                    (false, 0) => run.squares::<V, IMAGES, 0>(),
+                    (false, 1) => run.squares::<V, IMAGES, 1>(),
+                    (false, 2) => run.squares::<V, IMAGES, 2>(),
+                    (false, _) => run.squares::<V, IMAGES, 3>(),
                 }
-                to = to.add(IMAGES);
-                x += 1;
-                if x == across {
-                    (y, x) = (y + 1, 0);
-                }
+                square += count;
             }
             if !(strip.len() * IMAGES).is_multiple_of(LANES) {
+                let to = to.add(strip.len() * IMAGES);
                 for column in 0..4 {
                     for part in (0..IMAGES).step_by(V::WIDTH) {
-                        V::splat(0.0).store(to.add(column * apart + part));
+                        V::splat(0.0).store(to.add(column * self.apart() + part));
                     }
                 }
             }
@@ -274,57 +278,79 @@ impl Call<'_> {
     }
 }
 
-/// Row `row` of the terms of the view at `from`, whose rows are `next` apart.
-///
-/// # Safety
-/// There is all of the view.
-#[inline(always)]
-unsafe fn view_terms<V: Vector, const IMAGES: usize>(
-    row: usize,
+/// Neighbouring squares of a row.
+struct Run {
     from: *const f32,
+    /// Distance of two rows of numbers.
     next: usize,
-) -> [V; 4] {
-    // The two rows that it is made of.
-    let (first, second) = [(0, 2), (1, 2), (2, 1), (1, 3)][row];
-    let mut numbers = [V::splat(0.0); 4];
-    for column in 0..4 {
-        // SAFETY: as the caller promises.
-        let [a, b] = unsafe {
-            let from = from.add(column * IMAGES);
-            [V::load(from.add(first * next)), V::load(from.add(second * next))]
-        };
-        numbers[column] = if row == 1 { a.plus(b) } else { a.minus(b) };
-    }
-    seen_along(numbers)
+    to: *mut f32,
+    /// Distance of two terms.
+    apart: usize,
+    count: usize,
 }
 
-/// Row `row` of the terms of the square at `from`, whose rows are `next` apart.
-///
-/// # Safety
-/// There is all of the square.
-#[inline(always)]
-unsafe fn gradient_terms<V: Vector, const IMAGES: usize>(
-    row: usize,
-    from: *const f32,
-    next: usize,
-) -> [V; 4] {
-    let zero = V::splat(0.0);
-    let mut numbers = [zero; 2];
-    for column in 0..2 {
-        // SAFETY: as the caller promises.
-        let [a, b] = unsafe {
-            let from = from.add(column * IMAGES);
-            [V::load(from), V::load(from.add(next))]
-        };
-        numbers[column] = match row {
-            0 => a,
-            1 => a.plus(b),
-            2 => a.minus(b),
-            _ => zero.minus(b),
-        };
+impl Run {
+    /// Row `ROW` of the terms of what each of them sees.
+    ///
+    /// # Safety
+    /// There are all views, and room for the terms.
+    #[inline(always)]
+    unsafe fn views<V: Vector, const IMAGES: usize, const ROW: usize>(&self) {
+        // The two rows that it is made of.
+        let (first, second) = [(0, 2), (1, 2), (2, 1), (1, 3)][ROW];
+        for part in (0..IMAGES).step_by(V::WIDTH) {
+            // SAFETY: as the caller promises.
+            unsafe {
+                let (mut from, mut to) = (self.from.add(part), self.to.add(part));
+                let column = |from: *const f32| {
+                    let a = V::load(from.add(first * self.next));
+                    let b = V::load(from.add(second * self.next));
+                    if ROW == 1 { a.plus(b) } else { a.minus(b) }
+                };
+                // Half of what a square sees, its neighbour has seen.
+                let mut seen = [column(from), column(from.add(IMAGES))];
+                for _ in 0..self.count {
+                    from = from.add(2 * IMAGES);
+                    let more = [column(from), column(from.add(IMAGES))];
+                    let terms = seen_along([seen[0], seen[1], more[0], more[1]]);
+                    for column in 0..4 {
+                        terms[column].store(to.add(column * self.apart));
+                    }
+                    to = to.add(IMAGES);
+                    seen = more;
+                }
+            }
+        }
     }
-    let [a, b] = numbers;
-    [a, a.plus(b), a.minus(b), zero.minus(b)]
+
+    /// Row `ROW` of the terms of their gradient.
+    ///
+    /// # Safety
+    /// There are all squares, and room for the terms.
+    #[inline(always)]
+    unsafe fn squares<V: Vector, const IMAGES: usize, const ROW: usize>(&self) {
+        let zero = V::splat(0.0);
+        for part in (0..IMAGES).step_by(V::WIDTH) {
+            // SAFETY: as the caller promises.
+            unsafe {
+                let (mut from, mut to) = (self.from.add(part), self.to.add(part));
+                let column = |from: *const f32| match ROW {
+                    0 => V::load(from),
+                    1 => V::load(from).plus(V::load(from.add(self.next))),
+                    2 => V::load(from).minus(V::load(from.add(self.next))),
+                    _ => zero.minus(V::load(from.add(self.next))),
+                };
+                for _ in 0..self.count {
+                    let [a, b] = [column(from), column(from.add(IMAGES))];
+                    let terms = [a, a.plus(b), a.minus(b), zero.minus(b)];
+                    for column in 0..4 {
+                        terms[column].store(to.add(column * self.apart));
+                    }
+                    (from, to) = (from.add(2 * IMAGES), to.add(IMAGES));
+                }
+            }
+        }
+    }
 }
 
 /// The lanes of the products of four channels at `dy` with four at `x`, `SOURCES` at a time, whose

@@ -4,8 +4,7 @@
 //! found and named.
 
 use super::{
-    ConvShape, Flow, Layer, Network, NetworkError, Op, Padding, Ring, Role, Split, Tensor, Value,
-    Window,
+    ConvShape, Layer, Network, NetworkError, Op, Padding, Ring, Role, Split, Tensor, Value, Window,
 };
 use crate::shape::Shape;
 
@@ -30,7 +29,7 @@ impl Builder {
     }
 
     fn new(input: Shape) -> Self {
-        let values = vec![Value { shape: input, ring: Ring::default() }];
+        let values = vec![Value { shape: input, ring: Ring::default(), lanes: 0 }];
         let layer = String::new();
         Builder { ops: vec![], values, tensors: vec![], current: 0, flat: false, layer }
     }
@@ -77,24 +76,13 @@ impl Builder {
         }
     }
 
-    fn finish(mut self, layers: &[Layer]) -> Result<Network, NetworkError> {
+    fn finish(self, layers: &[Layer]) -> Result<Network, NetworkError> {
         let output = self.values[self.current].shape;
         if !matches!(layers.last(), Some(Layer::Dense { .. })) {
             return Err(NetworkError::NotScores { output });
         }
-        let flows = flows(&self.ops, self.values.len());
-        let mut gradients = self.values.clone();
-        for (op, &flow) in self.ops.iter().zip(&flows) {
-            if let Op::Conv { input, output, shape, .. } = *op {
-                let (source, target) = (self.values[input].shape, self.values[output].shape);
-                self.values[input].ring.widen(shape.reads_around(source, target));
-                if flow != Flow::Stop {
-                    gradients[output].ring.widen(shape.gradient_reads_around(source, target));
-                }
-            }
-        }
-        let Builder { ops, values, tensors, current: scores, .. } = self;
-        Ok(Network { ops, flows, values, gradients, tensors, scores })
+        let Builder { ops, values, tensors, current, .. } = self;
+        Ok(Network::settled(ops, values, tensors, current))
     }
 
     /// The current value's shape, which must still be an image.
@@ -115,7 +103,7 @@ impl Builder {
     /// Makes the next value; returns (the one before, it).
     fn advance(&mut self, shape: Shape) -> (usize, usize) {
         let input = self.current;
-        self.values.push(Value { shape, ring: Ring::default() });
+        self.values.push(Value { shape, ring: Ring::default(), lanes: 0 });
         self.current = self.values.len() - 1;
         (input, self.current)
     }
@@ -306,34 +294,4 @@ fn describe(index: usize, layer: &Layer) -> String {
         Layer::Flatten => "flatten",
     };
     format!("layer {} ({what})", index + 1)
-}
-
-/// Walks the operations backwards and notes who is first to write each gradient.
-fn flows(ops: &[Op], values: usize) -> Vec<Flow> {
-    let mut depends = vec![false; values];
-    let depends = ops.iter().map(|op| {
-        let before = depends[op.input()];
-        depends[op.output()] |= before || matches!(op, Op::Conv { .. });
-        before
-    });
-    // A value may depend on them only later, when something is added to it.
-    let depends: Vec<bool> = depends.collect();
-    let mut written = vec![false; values];
-    let mut flows: Vec<Flow> = ops
-        .iter()
-        .zip(depends)
-        .rev()
-        .map(|(op, depends)| {
-            let input = op.input();
-            if !depends {
-                return Flow::Stop;
-            }
-            match std::mem::replace(&mut written[input], true) {
-                false => Flow::Set,
-                true => Flow::Add,
-            }
-        })
-        .collect();
-    flows.reverse();
-    flows
 }

@@ -2,41 +2,77 @@
 //! the weights.
 
 use super::{GRADIENTS, Pass, Reach, Scratch, Workspace};
-use crate::conv::{Filters, Gradients, Squares};
+use crate::conv::{Conv, Filters, InputGradient, Squares, Way, WeightGradient};
 use crate::kernels::correlation::{Finish, Start, correlate};
+use crate::kernels::flat::{flat_input_gradient, flat_weight_gradient, scores_by_taps, see};
 use crate::kernels::frame::{roll_up, unroll};
 use crate::kernels::halving::halve_gradient;
 use crate::kernels::layers::{self, Source, Target};
 use crate::kernels::patches::{filter_gradient, image_gradient};
 use crate::kernels::pools;
 use crate::kernels::products::{bias_gradient, weight_gradient};
+use crate::kernels::slabs;
 use crate::kernels::winners::Pool;
 use crate::kernels::winograd::sum_squares;
 use crate::kernels::winograd_gradient::square_gradient;
 use crate::layout::{Halving, halving, pooled_at_once};
-use crate::network::{Flow, Op, Window};
+use crate::network::{Flow, Op};
 use std::mem::take;
 use std::ops::Range;
 use std::sync::Arc;
 
 impl Workspace {
-    /// The gradient by the weights of a convolution of which nothing else is asked, and of the
-    /// pool behind it, a strip of rows after the other.
-    fn backward_strips(&mut self, index: usize, window: Window, gradient: &mut [f32]) {
-        let network = Arc::clone(self.program.network());
-        let lanes = self.lanes;
-        let (input, between) = (network.ops[index].input(), network.ops[index].output());
-        let output = network.ops[index + 1].output();
+    /// The gradient by the weights of convolution `index`.
+    fn backward_weights(&mut self, index: usize, gradient: &mut [f32]) {
+        let network = &self.cut.network;
+        let (input, output) = (network.ops[index].input(), network.ops[index].output());
+        let lanes = network.values[output].lanes;
+        let (part, at) = self.cut(&self.layout.gradients[output], false);
+        let conv = self.convs[index].as_mut().expect("a convolution was lowered");
+        if let WeightGradient::AtWinners(_) = conv.weights {
+            return self.backward_winners(index);
+        }
+        let WeightGradient::Everywhere(places) = &conv.weights else { return };
+        if pooled_at_once(network, index).is_some() && conv.input.is_none() {
+            return self.backward_strips(index, gradient);
+        }
+        let gradient = conv.filled.as_mut().map_or(gradient, |filled| &mut filled.gradient);
+        let (x, dy) = (&self.values[input], &self.gradients[output][at]);
+        let (forward, rows) = (&conv.forward, 0..conv.forward.grid.height);
+        bias_gradient(forward, places, lanes, dy, gradient, rows.len());
+        match &mut conv.way {
+            Way::Taps => {
+                let sums = self.scratch.sums.as_chunks_mut().0;
+                weight_gradient(forward, places, lanes, x, dy, sums, gradient, rows);
+            }
+            Way::Squares(Squares { forward: kernels, gradient: to, .. }) => {
+                let room = &mut self.scratch.terms;
+                square_gradient(forward, kernels, places, lanes, x, dy, to, room);
+            }
+            Way::Flat(flat) => {
+                if scores_by_taps(lanes) {
+                    see(flat, Source { value: &self.layout.values[input], numbers: x });
+                }
+                flat_weight_gradient(flat, Source { value: &part, numbers: dy });
+            }
+        }
+    }
+
+    /// The same of a convolution of which nothing else is asked, and of the pool behind it, a strip of
+    /// rows after the other.
+    fn backward_strips(&mut self, index: usize, gradient: &mut [f32]) {
+        let network = &self.cut.network;
+        let Op::ReluMaxPool { input: between, output, window } = network.ops[index + 1] else {
+            unreachable!("it is pooled at once")
+        };
+        let (input, lanes) = (network.ops[index].input(), network.values[output].lanes);
         let (dx, at) = self.cut(&self.layout.gradients[between], false);
         let (dy, back) = self.cut(&self.layout.gradients[output], false);
         let first = self.first_code(output);
         let mut strip = take(&mut self.gradients[between]);
         let conv = self.convs[index].as_mut().expect("a convolution was lowered");
-        let gradient = match &mut conv.filled {
-            Some(filled) => &mut filled.gradient,
-            None => gradient,
-        };
-        let Gradients::Everywhere { ref places, .. } = conv.gradients else {
+        let gradient = conv.filled.as_mut().map_or(gradient, |filled| &mut filled.gradient);
+        let WeightGradient::Everywhere(places) = &conv.weights else {
             unreachable!("it visits all positions")
         };
         let sums = self.scratch.sums.as_chunks_mut().0;
@@ -48,30 +84,23 @@ impl Workspace {
             let codes = &self.codes[output][first..];
             pools::relu_max_pool_gradient(window, lanes, codes, dy, dx, pooled);
             let (x, dy, forward) = (&self.values[input], &strip[at.clone()], &conv.forward);
+            bias_gradient(forward, places, lanes, dy, gradient, rows.len());
             weight_gradient(forward, places, lanes, x, dy, sums, gradient, rows);
         }
         self.gradients[between] = strip;
     }
 
-    /// The gradients of a convolution that is pooled at once, at the winners of windows.
-    fn backward_winners(
-        &mut self,
-        index: usize,
-        window: Window,
-        set: bool,
-        watch: &mut impl FnMut(usize, Pass),
-    ) {
-        let network = Arc::clone(self.program.network());
-        let lanes = self.lanes;
-        let (input, pooled) = (network.ops[index].input(), network.ops[index + 1].output());
-        if network.flows[index] != Flow::Stop {
-            self.gather(GRADIENTS, pooled);
-        }
+    /// The same at the winners of windows.
+    fn backward_winners(&mut self, index: usize) {
+        let network = &self.cut.network;
+        let Op::ReluMaxPool { output: pooled, window, .. } = network.ops[index + 1] else {
+            unreachable!("it is pooled at once")
+        };
+        let (input, lanes) = (network.ops[index].input(), network.values[pooled].lanes);
         let (dy, at) = self.cut(&self.layout.gradients[pooled], false);
-        let (dx, to) = self.cut(&self.layout.gradients[input], false);
         let first = self.first_code(pooled);
         let conv = self.convs[index].as_mut().expect("a convolution was lowered");
-        let Gradients::AtWinners(winning) = &mut conv.gradients else {
+        let WeightGradient::AtWinners(winning) = &mut conv.weights else {
             unreachable!("it visits winners")
         };
         let Scratch { images, lists, .. } = &mut self.scratch;
@@ -80,24 +109,37 @@ impl Workspace {
         let gradient = Source { value: &dy, numbers: &self.gradients[pooled][at] };
         let pool = Pool { window, gradient, codes: &self.codes[pooled][first..] };
         let (sum, sums) = (&mut winning.gradient, &mut winning.sums);
-        filter_gradient(lanes, &winning.seen, pool, images, lists, sum, sums);
-        watch(index, Pass::WeightGradient);
-        let Some(Filters { part, weights, .. }) = &winning.filters else { return };
+        filter_gradient(self.cut.images, &winning.seen, pool, images, lists, sum, sums);
+    }
+
+    /// The gradient by the input of convolution `index`, at the winners of windows.
+    fn backward_to_winners(&mut self, index: usize, set: bool) {
+        let network = &self.cut.network;
+        let Op::ReluMaxPool { output: pooled, window, .. } = network.ops[index + 1] else {
+            unreachable!("it is pooled at once")
+        };
+        let (input, lanes) = (network.ops[index].input(), network.values[pooled].lanes);
+        self.gather(GRADIENTS, pooled);
+        let (dx, to) = self.cut(&self.layout.gradients[input], false);
+        let conv = self.convs[index].as_ref().expect("a convolution was lowered");
+        let Some(InputGradient::AtWinners(Filters { part, weights, .. })) = &conv.input else {
+            unreachable!("it visits winners")
+        };
+        let Scratch { images, lists, .. } = &mut self.scratch;
         let value = &self.layout.gradients[pooled];
         let gradient = Source { value, numbers: &self.gradients[pooled] };
         let pool = Pool { window, gradient, codes: &self.codes[pooled] };
-        image_gradient(lanes, part, pool, weights, lists, images);
+        image_gradient(part, pool, weights, lists, images);
         let dx = Target { value: &dx, numbers: &mut self.gradients[input][to] };
         roll_up(lanes, part, images, dx, set);
         self.whole[GRADIENTS][input] = self.seat.is_alone();
-        watch(index, Pass::InputGradient);
     }
 
     /// The halving that ends with operation `index`, if it is clear that it has a gradient.
     fn halving_to(&self, index: usize) -> Option<Halving> {
-        let found = halving(self.program.network(), index)?;
+        let found = halving(&self.cut.network, index)?;
         let flat = self.flat[found.pooled] || self.flat[found.phases];
-        (self.halves_at_once() && !flat).then_some(found)
+        (self.halves_at_once(&found) && !flat).then_some(found)
     }
 
     fn backward_halving(&mut self, Halving { value, pooled, phases, .. }: Halving) {
@@ -107,7 +149,7 @@ impl Workspace {
         let means = Source { value: &layout[pooled], numbers: &self.gradients[pooled] };
         let parts = Source { value: &layout[phases], numbers: &self.gradients[phases] };
         let dy = Target { value: &layout[value], numbers: &mut numbers };
-        halve_gradient(self.lanes, y, means, parts, dy);
+        halve_gradient(layout[value].lanes, y, means, parts, dy);
         self.gradients[value] = numbers;
         self.flat[value] = false;
     }
@@ -115,18 +157,16 @@ impl Workspace {
     /// Whether operation `index` has masked the gradient by its input.
     fn masks(&self, index: usize) -> bool {
         let conv = self.convs.get(index).and_then(Option::as_ref);
-        conv.is_some_and(|conv| match &conv.gradients {
-            Gradients::Everywhere { input: Some(input), .. } => input.mask.is_some(),
-            _ => false,
-        })
+        conv.and_then(Conv::everywhere).is_some_and(|input| input.mask.is_some())
     }
 
-    /// How operation `index` is pooled at once, if its gradients are computed at winners.
-    fn visits_winners(&self, index: usize) -> Option<Window> {
-        match self.convs[index].as_ref()?.gradients {
-            Gradients::AtWinners(_) => pooled_at_once(self.program.network(), index),
-            Gradients::Everywhere { .. } => None,
-        }
+    /// Whether operation `index` is a pool whose gradient nobody needs as a whole: the convolution before
+    /// it takes what it needs of it.
+    fn is_done_by_conv(&self, index: usize) -> bool {
+        let Some(before) = index.checked_sub(1) else { return false };
+        let conv = self.convs[before].as_ref();
+        pooled_at_once(&self.cut.network, before).is_some()
+            && conv.is_some_and(|conv| conv.everywhere().is_none())
     }
 
     pub(crate) fn backward(
@@ -135,8 +175,8 @@ impl Workspace {
         gradient: &mut [f32],
         watch: &mut impl FnMut(usize, Pass),
     ) {
-        let network = Arc::clone(self.program.network());
-        let lanes = self.lanes;
+        let cut = Arc::clone(&self.cut);
+        let network = &cut.network;
         let mut rest = network.ops.len();
         for index in (0..network.ops.len()).rev() {
             if index >= rest {
@@ -150,6 +190,7 @@ impl Workspace {
             }
             let (op, flow) = (&network.ops[index], network.flows[index]);
             let (input, output) = (op.input(), op.output());
+            let lanes = network.values[output].lanes;
             let set = flow == Flow::Set || self.flat[input];
             // Nothing flows back from here: zeros would be multiplied, and added to sums that
             // have them already.
@@ -157,25 +198,9 @@ impl Workspace {
                 self.flat[input] = set;
                 continue;
             }
-            let reach = Reach::of(&network, op);
-            // What is pooled at once, and has but weights before it, is done with these.
-            let at_once = |index: usize| {
-                pooled_at_once(&network, index).filter(|_| network.flows[index] == Flow::Stop)
-            };
-            let with_the_conv =
-                |index: usize| at_once(index).is_some() || self.visits_winners(index).is_some();
-            if index > 0 && with_the_conv(index - 1) {
+            let reach = Reach::of(network, op);
+            if self.is_done_by_conv(index) {
                 self.flat[input] = false;
-                continue;
-            }
-            if let Some(window) = self.visits_winners(index) {
-                self.flat[input] = false;
-                self.backward_winners(index, window, set, watch);
-                continue;
-            }
-            if let Some(window) = at_once(index) {
-                self.backward_strips(index, window, gradient);
-                watch(index, Pass::WeightGradient);
                 continue;
             }
             let (y, at) = self.cut(&self.layout.values[output], false);
@@ -191,34 +216,24 @@ impl Workspace {
                 watch(index, Pass::InputGradient);
                 continue;
             }
-            let (_, at) = self.cut(&self.layout.gradients[output], false);
-            if let Some(conv) = &mut self.convs[index] {
-                let gradient = match &mut conv.filled {
-                    Some(filled) => &mut filled.gradient,
-                    None => &mut *gradient,
-                };
-                let (x, dy) = (&self.values[input], &self.gradients[output][at]);
-                if let Gradients::Everywhere { ref places, .. } = conv.gradients {
-                    let (forward, rows) = (&conv.forward, 0..conv.forward.grid.height);
-                    let sums = self.scratch.sums.as_chunks_mut().0;
-                    if let Some(Squares { forward: kernels, gradient: to, .. }) = &mut conv.squares
-                    {
-                        bias_gradient(forward, places, lanes, dy, gradient, rows.len());
-                        let room = &mut self.scratch.terms;
-                        square_gradient(forward, kernels, places, lanes, x, dy, to, room);
-                    } else {
-                        weight_gradient(forward, places, lanes, x, dy, sums, gradient, rows);
-                    }
-                }
+            if self.convs[index].is_some() {
+                self.backward_weights(index, gradient);
                 watch(index, Pass::WeightGradient);
             }
             if flow == Flow::Stop {
                 continue;
             }
             self.flat[input] = false;
+            let conv = self.convs[index].as_ref();
+            if conv.is_some_and(|conv| matches!(conv.input, Some(InputGradient::AtWinners(_)))) {
+                self.backward_to_winners(index, set);
+                watch(index, Pass::InputGradient);
+                continue;
+            }
             if reach != Reach::Own {
                 self.gather(GRADIENTS, output);
             }
+            self.fill_halo(GRADIENTS, op);
             if reach == Reach::Other && !set {
                 self.gather(GRADIENTS, input);
             }
@@ -235,23 +250,27 @@ impl Workspace {
             let dx = Target { value: &dx, numbers: &mut numbers[to] };
             match *op {
                 Op::Conv { .. } => {
-                    let conv = self.convs[index].as_ref().expect("a convolution was lowered");
+                    let conv = self.convs[index].as_mut().expect("a convolution was lowered");
                     let values = conv.filled.as_ref().map_or(values, |filled| &filled.values);
                     let start = if set { Start::Bias } else { Start::Target };
-                    if let Gradients::Everywhere { input: Some(ref backward), .. } = conv.gradients
-                    {
-                        let (dy, dx, rows) = (dy.numbers, dx.numbers, 0..backward.grid.height);
+                    if let Some(InputGradient::Everywhere(backward)) = &conv.input {
+                        let rows = 0..backward.grid.height;
                         let finish = match backward.mask {
                             Some(_) => Finish::Mask(&self.values[input]),
                             None => Finish::Keep,
                         };
                         let ends = (start, finish);
-                        match &conv.squares {
-                            Some(Squares { backward: Some(kernels), .. }) => {
+                        match &mut conv.way {
+                            Way::Flat(flat) => flat_input_gradient(flat, dy, dx, set),
+                            Way::Squares(Squares { backward: Some(kernels), .. }) => {
+                                let (dy, dx) = (dy.numbers, dx.numbers);
                                 let room = &mut self.scratch.terms;
                                 sum_squares(backward, kernels, lanes, values, dy, dx, ends, room);
                             }
-                            _ => correlate(backward, lanes, values, dy, dx, ends, rows),
+                            _ => {
+                                let (dy, dx) = (dy.numbers, dx.numbers);
+                                correlate(backward, lanes, values, dy, dx, ends, rows);
+                            }
                         }
                     }
                 }
@@ -281,6 +300,10 @@ impl Workspace {
                     layers::split_gradient(split, lanes, dy, dx, set);
                 }
                 Op::Add { .. } => layers::add_channels(lanes, dy, dx, set),
+                Op::Deal { .. } => {
+                    let [_, takes_back] = self.deals[index].as_ref().expect("a deal has takes");
+                    slabs::deal(takes_back, dy, dx, set);
+                }
             }
             self.gradients[input] = numbers;
             watch(index, Pass::InputGradient);
@@ -291,7 +314,7 @@ impl Workspace {
     /// every image of the block. A network that has collapsed is trained in a third of the
     /// time. Numbers beyond all bounds are passed on, so that the loss will tell of them.
     fn is_dead(&self, index: usize) -> bool {
-        let Op::ReluMaxPool { output, .. } = self.program.network().ops[index] else {
+        let Op::ReluMaxPool { output, .. } = self.cut.network.ops[index] else {
             return false;
         };
         let (codes, wild) = (&self.codes[output], &self.wild[output]);

@@ -1,13 +1,15 @@
 //! A block forward through the network: from images to scores.
 
 use super::{CODES, Pass, Reach, VALUES, Workspace};
-use crate::conv::Squares;
+use crate::conv::{Squares, Way};
 use crate::kernels::LANES;
 use crate::kernels::correlation::{Finish, Start, correlate};
+use crate::kernels::flat::{flat_scores, scores_by_taps, see};
 use crate::kernels::halving::halve;
 use crate::kernels::layers::{self, Source, Target};
 use crate::kernels::pooling::{self, correlate_and_pool};
 use crate::kernels::pools::{self, Memory};
+use crate::kernels::slabs;
 use crate::kernels::winograd::sum_squares;
 use crate::layout::{Halving, WIDE, halving, pooled_at_once, rectified_at_once};
 use crate::network::{Op, Window};
@@ -17,7 +19,7 @@ use std::sync::Arc;
 impl Workspace {
     pub(crate) fn forward(&mut self, values: &[f32], watch: &mut impl FnMut(usize, Pass)) {
         self.forward_to(self.convs.len(), values, watch);
-        self.gather(VALUES, self.program.network().scores);
+        self.gather(VALUES, self.cut.network.scores);
     }
 
     /// The operations before `end`.
@@ -27,8 +29,8 @@ impl Workspace {
         values: &[f32],
         watch: &mut impl FnMut(usize, Pass),
     ) {
-        let network = Arc::clone(self.program.network());
-        let lanes = self.lanes;
+        let cut = Arc::clone(&self.cut);
+        let network = &cut.network;
         let mut done = 0;
         for (index, op) in network.ops[..end].iter().enumerate() {
             if index < done {
@@ -41,20 +43,22 @@ impl Workspace {
                 continue;
             }
             let (input, output) = (op.input(), op.output());
-            let reach = Reach::of(&network, op);
+            let lanes = network.values[input].lanes;
+            let reach = Reach::of(network, op);
             if reach != Reach::Own {
                 self.gather(VALUES, input);
             }
+            self.fill_halo(VALUES, op);
             if reach == Reach::Other && op.adds() {
                 self.gather(VALUES, output);
             }
             self.whole[VALUES][output] = reach == Reach::Other || self.seat.is_alone();
-            if let Some(window) = pooled_at_once(&network, index) {
+            if let Some(window) = pooled_at_once(network, index) {
                 self.forward_pooled(index, window, values);
                 watch(index, Pass::Forward);
                 continue;
             }
-            if index > 0 && pooled_at_once(&network, index - 1).is_some() {
+            if index > 0 && pooled_at_once(network, index - 1).is_some() {
                 continue;
             }
             let (x, from) = self.cut(&self.layout.values[input], reach != Reach::Own);
@@ -62,7 +66,7 @@ impl Workspace {
             let mut numbers = take(&mut self.values[output]);
             let target = &mut numbers[to];
             if input == output {
-                if !(index > 0 && rectified_at_once(&network, index - 1, lanes)) {
+                if !(index > 0 && rectified_at_once(network, index - 1)) {
                     layers::relu_in_place(target);
                 }
                 self.values[output] = numbers;
@@ -73,21 +77,27 @@ impl Workspace {
             let y = Target { value: &y, numbers: target };
             match *op {
                 Op::Conv { onto, .. } => {
-                    let conv = self.convs[index].as_ref().expect("a convolution was lowered");
+                    let conv = self.convs[index].as_mut().expect("a convolution was lowered");
+                    let forward = &conv.forward;
                     let values = conv.filled.as_ref().map_or(values, |filled| &filled.values);
-                    let rows = 0..conv.forward.grid.height;
-                    let (x, y) = (x.numbers, y.numbers);
+                    let rows = 0..forward.grid.height;
                     // Whoever asks for what is not rectified yet stops before that.
-                    let at_once = index + 1 < end && rectified_at_once(&network, index, lanes);
+                    let at_once = index + 1 < end && rectified_at_once(network, index);
                     let finish = if at_once { Finish::Rectify } else { Finish::Keep };
                     let start = if onto { Start::Target } else { Start::Bias };
                     let ends = (start, finish);
-                    match &conv.squares {
-                        Some(Squares { forward: kernels, .. }) => {
-                            let room = &mut self.scratch.terms;
-                            sum_squares(&conv.forward, kernels, lanes, values, x, y, ends, room);
+                    match &mut conv.way {
+                        Way::Flat(flat) if !scores_by_taps(lanes) => {
+                            see(flat, x);
+                            flat_scores(flat, values, &forward.biases, y);
                         }
-                        None => correlate(&conv.forward, lanes, values, x, y, ends, rows),
+                        Way::Taps | Way::Flat(_) => {
+                            correlate(forward, lanes, values, x.numbers, y.numbers, ends, rows);
+                        }
+                        Way::Squares(Squares { forward: kernels, .. }) => {
+                            let (x, y, room) = (x.numbers, y.numbers, &mut self.scratch.terms);
+                            sum_squares(forward, kernels, lanes, values, x, y, ends, room);
+                        }
                     }
                 }
                 Op::Relu { .. } => layers::relu(lanes, x, y),
@@ -102,6 +112,10 @@ impl Workspace {
                 Op::AveragePool { window, .. } => pools::average_pool(window, lanes, x, y),
                 Op::Split { split, .. } => layers::split(split, lanes, x, y),
                 Op::Add { .. } => layers::add_channels(lanes, x, y, false),
+                Op::Deal { .. } => {
+                    let [takes, _] = self.deals[index].as_ref().expect("a deal has takes");
+                    slabs::deal(takes, x, y, true);
+                }
             }
             self.values[output] = numbers;
             watch(index, Pass::Forward);
@@ -110,13 +124,13 @@ impl Workspace {
 
     /// Whether halvings are done in one go. Seats do their parts one by one, because some of them
     /// reach for channels of others; so do small blocks, of which a vector holds several positions.
-    pub(super) fn halves_at_once(&self) -> bool {
-        self.seat.is_alone() && self.lanes >= WIDE
+    pub(super) fn halves_at_once(&self, halving: &Halving) -> bool {
+        self.seat.is_alone() && self.layout.values[halving.value].lanes >= WIDE
     }
 
     /// The halving that begins with operation `index`, and the operation with which it ends.
     fn halving_from(&self, index: usize) -> Option<(usize, Halving)> {
-        let network = self.program.network();
+        let network = &self.cut.network;
         let length = match network.ops[index] {
             Op::Add { .. } => 4,
             Op::Relu { .. } => 3,
@@ -125,7 +139,7 @@ impl Workspace {
         let last = index + length - 1;
         let found = (last < network.ops.len()).then(|| halving(network, last))??;
         let whole = found.shortcut.is_some() == (length == 4);
-        (whole && self.halves_at_once()).then_some((last, found))
+        (whole && self.halves_at_once(&found)).then_some((last, found))
     }
 
     fn forward_halving(&mut self, Halving { shortcut, value, pooled, phases }: Halving) {
@@ -136,16 +150,16 @@ impl Workspace {
         let y = Target { value: &layout[value], numbers: y };
         let means = Target { value: &layout[pooled], numbers: means };
         let parts = Target { value: &layout[phases], numbers: parts };
-        halve(self.lanes, shortcut, y, means, parts);
+        halve(layout[value].lanes, shortcut, y, means, parts);
         [self.values[value], self.values[pooled], self.values[phases]] = numbers;
     }
 
     /// A convolution and the pool behind it.
     fn forward_pooled(&mut self, index: usize, window: Window, values: &[f32]) {
-        let network = Arc::clone(self.program.network());
-        let lanes = self.lanes;
+        let network = &self.cut.network;
         let (input, between) = (network.ops[index].input(), network.ops[index].output());
         let output = network.ops[index + 1].output();
+        let lanes = network.values[output].lanes;
         let (x, at) = self.cut(&self.layout.values[between], false);
         let (y, to) = self.cut(&self.layout.values[output], false);
         let first = self.first_code(output);

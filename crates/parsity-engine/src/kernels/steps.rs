@@ -1,0 +1,126 @@
+//! Taps as the loop over them meets them, and a look ahead at where they read.
+//!
+//! A target that reads alone loads a number for every product. A machine has room for few loads
+//! that wait for their address: where the address was itself loaded just before, everything behind
+//! it stands still. So the address of a tap is worked out some taps before its turn, and its weight
+//! stands beside its offset.
+
+#![allow(unsafe_code)]
+
+use super::taps::Tap;
+use super::vector::{Vector, at_hand};
+use std::ops::Range;
+
+/// A tap with its weight.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Step {
+    /// What it reads, in numbers, relative to the first one of a tile.
+    offset: u32,
+    weight: f32,
+}
+
+/// Taps that pass by side by side where their gradients are summed up.
+pub(super) const ABREAST: usize = 4;
+
+/// The steps of taps, and so many more that whoever looks ahead finds some.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Steps(Vec<Step>);
+
+impl Steps {
+    /// Those of `taps`, for `1 << lanes` images.
+    pub(super) fn new(taps: &[Tap], lanes: u32) -> Self {
+        let offsets = taps.iter().map(|tap| tap.offset << lanes).chain([0; 2 * ABREAST]);
+        Steps(offsets.map(|offset| Step { offset, weight: 0.0 }).collect())
+    }
+
+    /// Takes over the weights of the taps at `places`, which are `taps`.
+    pub(super) fn weigh(&mut self, places: Range<usize>, taps: &[Tap], values: &[f32]) {
+        for (step, tap) in self.0[places].iter_mut().zip(taps) {
+            step.weight = values[tap.weight as usize];
+        }
+    }
+
+    /// Where step number `step` and those after it read, from `source` on.
+    ///
+    /// # Safety
+    /// There are taps, and `step` is at most as many.
+    #[inline(always)]
+    pub(super) unsafe fn abreast(&self, step: usize, source: *const f32) -> [*const f32; ABREAST] {
+        // SAFETY: as the caller promises; there are more steps than taps.
+        unsafe {
+            let step = self.0.as_ptr().add(step);
+            // Spelled out, so that each has a register of its own.
+            [
+                address(step, 0, source),
+                address(step, 1, source),
+                address(step, 2, source),
+                address(step, 3, source),
+            ]
+        }
+    }
+}
+
+/// Steps one by one, of which the next addresses are known already.
+pub(super) struct Ahead<'a> {
+    steps: &'a Steps,
+    source: *const f32,
+    /// The next one, and where it and the two after it read.
+    step: *const Step,
+    first: *const f32,
+    second: *const f32,
+    third: *const f32,
+}
+
+impl<'a> Ahead<'a> {
+    /// For tiles whose first number reads `source` with offset 0. It goes nowhere yet.
+    #[inline(always)]
+    pub(super) fn new(steps: &'a Steps, source: *const f32) -> Self {
+        let (step, nowhere) = (std::ptr::null(), std::ptr::null());
+        Ahead { steps, source, step, first: nowhere, second: nowhere, third: nowhere }
+    }
+
+    /// Step number `step` is the next one. Lists follow each other, so mostly it is already.
+    ///
+    /// # Safety
+    /// There are taps, and `step` is at most as many.
+    #[inline(always)]
+    pub(super) unsafe fn go_to(&mut self, step: usize) {
+        // SAFETY: as the caller promises; there are more steps than taps.
+        unsafe {
+            let step = self.steps.0.as_ptr().add(step);
+            if step != self.step {
+                self.step = step;
+                self.first = address(step, 0, self.source);
+                self.second = address(step, 1, self.source);
+                self.third = address(step, 2, self.source);
+            }
+        }
+    }
+
+    /// What the next step reads, and its weight.
+    ///
+    /// # Safety
+    /// It has gone somewhere, and there is another step.
+    #[inline(always)]
+    pub(super) unsafe fn take<V: Vector>(&mut self) -> (*const f32, V) {
+        // SAFETY: as the caller promises; there are more steps than taps.
+        unsafe {
+            let taken = (self.first, V::splat((*self.step).weight));
+            self.first = self.second;
+            self.second = self.third;
+            self.third = address(self.step, 3, self.source);
+            self.step = self.step.add(1);
+            taken
+        }
+    }
+}
+
+/// Where the step that is `next` steps behind `step` reads.
+///
+/// # Safety
+/// There is such a step.
+#[inline(always)]
+unsafe fn address(step: *const Step, next: usize, source: *const f32) -> *const f32 {
+    // SAFETY: as the caller promises. Nobody looks there who does not know that a tap does.
+    unsafe { at_hand(source.wrapping_add((*step.add(next)).offset as usize)) }
+}
