@@ -382,7 +382,7 @@ impl<'a> Lowering<'a> {
             alike: shape.filters,
             per_source: match self.dense {
                 true => self.bytes(shape.height * input.columns()),
-                false => self.bytes(self.reach(&grid, input.columns())),
+                false => self.bytes(self.reach(&grid, input.columns(), false)),
             },
             dense: self.dense,
         };
@@ -466,7 +466,7 @@ impl<'a> Lowering<'a> {
             alike: self.channels() / (shape.split * shape.split),
             per_source: match dense {
                 true => self.bytes(shape.height * output.columns()),
-                false => self.bytes(self.reach(&grid, output.columns())),
+                false => self.bytes(self.reach(&grid, output.columns(), column_shifts.len() > 1)),
             },
             dense,
         };
@@ -517,9 +517,10 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Positions of a source channel, whose rows have `columns`, that a piece of rows reads.
-    fn reach(&self, grid: &Grid, columns: usize) -> usize {
-        let (rows, width) = piece(grid.width << self.lanes);
+    /// Positions of a source channel, whose rows have `columns`, that a piece of rows reads, or that
+    /// `whole` rows do.
+    fn reach(&self, grid: &Grid, columns: usize, whole: bool) -> usize {
+        let (rows, width) = piece(grid.width << self.lanes, whole);
         let rows = rows.min(grid.height) + self.shape.height - 1;
         let width = width.div_ceil(1 << self.lanes) + self.shape.width - 1;
         rows * width.min(columns)

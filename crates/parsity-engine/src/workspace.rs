@@ -13,6 +13,7 @@ use crate::examples::Material;
 use crate::kernels::held::lanes_of;
 use crate::kernels::intake::take_in;
 use crate::kernels::layers::Source;
+use crate::kernels::moves::ask_for;
 use crate::kernels::slabs::Takes;
 use crate::kernels::winners::Lists;
 use crate::kernels::{LANES, layers, loss, pools, slabs, winograd, winograd_gradient};
@@ -327,6 +328,7 @@ impl Workspace {
 
     /// Gives the survivors' values to the layers that keep their own.
     pub(crate) fn fill(&mut self, values: &[f32]) {
+        ask_for(values);
         self.convs.iter_mut().flatten().for_each(|conv| conv.fill(values));
     }
 

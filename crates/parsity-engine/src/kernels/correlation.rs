@@ -15,13 +15,21 @@ use crate::network::Value;
 use std::ops::Range;
 
 /// The widest tile, in vectors.
-pub(super) const COLUMNS: usize = 12;
+const COLUMNS: usize = 12;
+
+/// Into how many pieces a row of `count` vectors is cut, of a target that reads alone. Four rows of
+/// six vectors read less around them than two of twelve.
+#[inline(always)]
+fn pieces_alone(count: usize) -> usize {
+    if count <= 8 { 1 } else { count.div_ceil(6) }
+}
 
 /// Rows and numbers of each that are worked on before the next ones, of rows of `row` numbers, where
-/// vectors are as wide as can be.
-pub(crate) fn piece(row: usize) -> (usize, usize) {
+/// vectors are as wide as can be and targets read alone; `whole` rows, if they are not cut.
+pub(crate) fn piece(row: usize, whole: bool) -> (usize, usize) {
     let count = row.div_ceil(LANES);
-    let columns = count.div_ceil(count.div_ceil(COLUMNS));
+    let pieces = if whole { count.div_ceil(COLUMNS) } else { pieces_alone(count) };
+    let columns = count.div_ceil(pieces);
     (rows_that_fit(Avx512::ALONE, columns), columns * LANES)
 }
 
@@ -119,6 +127,16 @@ pub(super) struct Call<'a> {
     pub(super) first: usize,
 }
 
+impl Correlation {
+    /// Whether rows are cut into small pieces: targets read alone, and the same of each row.
+    #[inline(always)]
+    fn is_cut(&self) -> bool {
+        // Those that share come first.
+        let alone = self.groups.first().is_none_or(|group| !group.shared);
+        alone && self.column_shifts.len() == 1
+    }
+}
+
 impl<'a> Call<'a> {
     /// All targets, a piece of a strip of rows after the other: what a piece reads stays in
     /// the nearest cache.
@@ -126,14 +144,22 @@ impl<'a> Call<'a> {
     fn strips<I: Isa, V: Vector>(self, all: Range<usize>, target: &mut [f32]) {
         let width = self.correlation.grid.width;
         let count = (width << self.lanes) / V::WIDTH;
-        let pieces = count.div_ceil(COLUMNS).max(1);
         // Windows stay whole.
-        let unit = if matches!(self.finish, Finish::Pool(_)) { 2 } else { 1 };
+        let pools = matches!(self.finish, Finish::Pool(_));
+        let unit = if pools { 2 } else { 1 };
+        let pieces = match self.correlation.is_cut() && !pools {
+            true => pieces_alone(count),
+            false => count.div_ceil(COLUMNS),
+        };
+        let pieces = pieces.max(1);
         let cut = |piece: usize| count / unit * piece / pieces * unit;
         let strip = rows_that_fit(I::ALONE, count.div_ceil(pieces)) / unit * unit;
         let mut row = all.start;
         while row < all.end {
-            let rows = row..(row + strip).min(all.end);
+            // Strips of about the same height: a last one of few rows would be slow.
+            let left = all.end - row;
+            let height = left.div_ceil(left.div_ceil(strip)).next_multiple_of(unit);
+            let rows = row..(row + height).min(all.end);
             let shifts = self.correlation.shifts(&rows);
             for piece in 0..pieces {
                 let columns = cut(piece)..cut(piece + 1);

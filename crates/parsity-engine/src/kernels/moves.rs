@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use super::isa::Isa;
+use super::vector::fetch;
 use super::{LANES, multiversion};
 
 /// Where neighbouring survivors stand in a layer's own numbers.
@@ -41,6 +42,12 @@ impl Moves {
     pub(crate) fn hand_over(&self, own: &[f32], survivors: &mut [f32]) {
         hand_over(self, &own[..self.room], &mut survivors[self.first..][..self.places.len()]);
     }
+}
+
+/// Asks for all of `numbers`, which another thread may have written: whoever picks them out one by
+/// one would wait for each.
+pub(crate) fn ask_for(numbers: &[f32]) {
+    numbers.chunks(LANES).for_each(|line| fetch(line.as_ptr()));
 }
 
 multiversion! {

@@ -8,7 +8,7 @@
 #![allow(unsafe_code)]
 
 use super::taps::Tap;
-use super::vector::{Vector, at_hand};
+use super::vector::{Vector, at_hand, at_once};
 use std::ops::Range;
 
 /// A tap with its weight.
@@ -51,32 +51,33 @@ impl Steps {
             let step = self.0.as_ptr().add(step);
             // Spelled out, so that each has a register of its own.
             [
-                address(step, 0, source),
-                address(step, 1, source),
-                address(step, 2, source),
-                address(step, 3, source),
+                at_hand(address(step, 0, source)),
+                at_hand(address(step, 1, source)),
+                at_hand(address(step, 2, source)),
+                at_hand(address(step, 3, source)),
             ]
         }
     }
 }
 
-/// Steps one by one, of which the next addresses are known already.
+/// Steps two by two, of which the next addresses are known already.
 pub(super) struct Ahead<'a> {
     steps: &'a Steps,
     source: *const f32,
-    /// The next one, and where it and the two after it read.
+    /// The next one, and where it and those after it read.
     step: *const Step,
     first: *const f32,
     second: *const f32,
     third: *const f32,
+    fourth: *const f32,
 }
 
 impl<'a> Ahead<'a> {
     /// For tiles whose first number reads `source` with offset 0. It goes nowhere yet.
     #[inline(always)]
     pub(super) fn new(steps: &'a Steps, source: *const f32) -> Self {
-        let (step, nowhere) = (std::ptr::null(), std::ptr::null());
-        Ahead { steps, source, step, first: nowhere, second: nowhere, third: nowhere }
+        let (step, first) = (std::ptr::null(), std::ptr::null());
+        Ahead { steps, source, step, first, second: first, third: first, fourth: first }
     }
 
     /// Step number `step` is the next one. Lists follow each other, so mostly it is already.
@@ -90,10 +91,30 @@ impl<'a> Ahead<'a> {
             let step = self.steps.0.as_ptr().add(step);
             if step != self.step {
                 self.step = step;
-                self.first = address(step, 0, self.source);
-                self.second = address(step, 1, self.source);
-                self.third = address(step, 2, self.source);
+                self.first = at_hand(address(step, 0, self.source));
+                self.second = at_hand(address(step, 1, self.source));
+                self.third = at_hand(address(step, 2, self.source));
+                self.fourth = at_hand(address(step, 3, self.source));
             }
+        }
+    }
+
+    /// What the next two steps read, and their weights.
+    ///
+    /// # Safety
+    /// It has gone somewhere, and there are two more steps.
+    #[inline(always)]
+    pub(super) unsafe fn take_two<V: Vector>(&mut self) -> [(*const f32, V); 2] {
+        // SAFETY: as the caller promises; there are more steps than taps.
+        unsafe {
+            let weights = [(*self.step).weight, (*self.step.add(1)).weight];
+            let taken = [(self.first, V::splat(weights[0])), (self.second, V::splat(weights[1]))];
+            (self.first, self.second) = (self.third, self.fourth);
+            // Before anything else: behind all that these two read, they would wait for their turn.
+            self.third = at_once(address(self.step, 4, self.source));
+            self.fourth = at_once(address(self.step, 5, self.source));
+            self.step = self.step.add(2);
+            taken
         }
     }
 
@@ -106,9 +127,8 @@ impl<'a> Ahead<'a> {
         // SAFETY: as the caller promises; there are more steps than taps.
         unsafe {
             let taken = (self.first, V::splat((*self.step).weight));
-            self.first = self.second;
-            self.second = self.third;
-            self.third = address(self.step, 3, self.source);
+            (self.first, self.second, self.third) = (self.second, self.third, self.fourth);
+            self.fourth = at_hand(address(self.step, 4, self.source));
             self.step = self.step.add(1);
             taken
         }
@@ -122,5 +142,5 @@ impl<'a> Ahead<'a> {
 #[inline(always)]
 unsafe fn address(step: *const Step, next: usize, source: *const f32) -> *const f32 {
     // SAFETY: as the caller promises. Nobody looks there who does not know that a tap does.
-    unsafe { at_hand(source.wrapping_add((*step.add(next)).offset as usize)) }
+    unsafe { source.wrapping_add((*step.add(next)).offset as usize) }
 }

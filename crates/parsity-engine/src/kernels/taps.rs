@@ -143,13 +143,16 @@ impl Correlation {
         self
     }
 
-    /// Takes over the weights of targets that read alone.
+    /// Takes over the weights of targets that read alone. In each block those that share come first.
     pub(crate) fn weigh(&mut self, values: &[f32]) {
+        let sharing = self.groups.partition_point(|group| group.shared);
+        if sharing == self.groups.len() {
+            return;
+        }
         for block in 0..self.blocks() {
-            for group in (0..self.groups.len()).filter(|&it| !self.groups[it].shared) {
-                let places = self.tap_places(block, group);
-                self.steps.weigh(places.clone(), &self.taps[places], values);
-            }
+            let (first, last) = (self.tap_places(block, sharing), self.groups.len() - 1);
+            let places = first.start..self.tap_places(block, last).end;
+            self.steps.weigh(places.clone(), &self.taps[places], values);
         }
     }
 

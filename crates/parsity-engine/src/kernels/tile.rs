@@ -54,6 +54,34 @@ macro_rules! sized {
     };
 }
 
+/// Adds what a tap reads, times its weight, to the columns `FIRST..FIRST + SEEN`.
+///
+/// # Safety
+/// It reads numbers that are there.
+#[inline(always)]
+unsafe fn add<
+    V: Vector,
+    const FIRST: usize,
+    const ROWS: usize,
+    const COLUMNS: usize,
+    const SEEN: usize,
+>(
+    (source, weight): (*const f32, V),
+    source_row: usize,
+    sums: &mut [[V; COLUMNS]; ROWS],
+) {
+    for row in 0..ROWS {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let source = at_hand(source.add(row * source_row));
+            for column in FIRST..(FIRST + SEEN).min(COLUMNS) {
+                let x = V::load(source.add(column * V::WIDTH));
+                sums[row][column] = sums[row][column].add_product(weight, x);
+            }
+        }
+    }
+}
+
 impl Tile<'_> {
     /// # Safety
     /// As for `sum`.
@@ -273,16 +301,17 @@ impl Tile<'_> {
         unsafe {
             if SHARERS == 1 {
                 ahead.go_to(taps.start);
-                for _ in taps {
-                    let (source, weight) = ahead.take::<V>();
-                    for row in 0..ROWS {
-                        let source = at_hand(source.add(row * source_row));
-                        for column in columns.clone() {
-                            let sum = &mut sums[0][row][column];
-                            let x = V::load(source.add(column * V::WIDTH));
-                            *sum = sum.add_product(weight, x);
-                        }
-                    }
+                let sums = &mut sums[0];
+                // Lists that are told apart by column are short.
+                let pairs = if SEEN == COLUMNS { taps.len() / 2 } else { 0 };
+                for _ in 0..pairs {
+                    let [one, other] = ahead.take_two::<V>();
+                    add::<V, FIRST, ROWS, COLUMNS, SEEN>(one, source_row, sums);
+                    add::<V, FIRST, ROWS, COLUMNS, SEEN>(other, source_row, sums);
+                }
+                for _ in 2 * pairs..taps.len() {
+                    let last = ahead.take::<V>();
+                    add::<V, FIRST, ROWS, COLUMNS, SEEN>(last, source_row, sums);
                 }
                 return;
             }

@@ -198,7 +198,11 @@ impl Workspace {
                 self.flat[input] = set;
                 continue;
             }
-            let reach = Reach::of(network, op);
+            // Of what a pool has left seats exchange less than of what it was made from.
+            let reach = match op {
+                Op::ReluMaxPool { .. } => Reach::Other,
+                _ => Reach::of(network, op),
+            };
             if self.is_done_by_conv(index) {
                 self.flat[input] = false;
                 continue;
@@ -276,8 +280,7 @@ impl Workspace {
                 }
                 Op::Relu { .. } => layers::relu_gradient(lanes, y, dy, dx, set),
                 Op::ReluMaxPool { window, .. } => {
-                    let codes = &self.codes[output][self.first_code(output)..];
-                    let rows = 0..dy.value.shape.height;
+                    let (codes, rows) = (&self.codes[output], 0..dy.value.shape.height);
                     pools::relu_max_pool_gradient(window, lanes, codes, dy, dx, rows);
                 }
                 Op::MaxPool { window, .. } => {
