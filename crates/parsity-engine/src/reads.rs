@@ -89,11 +89,7 @@ impl List {
         }
         let turn = |block: usize, (index, group): (usize, &Group)| {
             let turns = &turns[self.kept.start + group.first as usize];
-            let turn = Turn {
-                group: index as u32,
-                begins: turns[0] == block,
-                ends: turns[blocks - 1] == block,
-            };
+            let turn = Turn::new(index, turns[0] == block, turns[blocks - 1] == block);
             turns.contains(&block).then_some(turn)
         };
         let turns_of = |block| groups.iter().enumerate().filter_map(move |it| turn(block, it));

@@ -41,6 +41,24 @@ pub(crate) struct Turn {
     pub(crate) group: u32,
     pub(crate) begins: bool,
     pub(crate) ends: bool,
+    /// What `Correlation::checked` notes beside it, so that nobody has to look it up: its taps, of all
+    /// shifts, its first target, and where that and its bias stand.
+    pub(super) noted: Noted,
+}
+
+/// See [`Turn`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Noted {
+    pub(super) taps: (u32, u32),
+    pub(super) target: u32,
+    pub(super) place: u32,
+    pub(super) bias: u32,
+}
+
+impl Turn {
+    pub(crate) fn new(group: usize, begins: bool, ends: bool) -> Self {
+        Turn { group: group as u32, begins, ends, noted: Noted::default() }
+    }
 }
 
 /// Where a correlation is evaluated; all distances in positions.
@@ -140,7 +158,26 @@ impl Correlation {
         if self.groups.iter().any(|group| !group.shared) {
             self.steps = Steps::new(&self.taps, lanes);
         }
+        self.note();
         self
+    }
+
+    fn note(&mut self) {
+        let mut turns = std::mem::take(&mut self.turns);
+        for (block, turns) in turns.iter_mut().enumerate() {
+            for turn in turns {
+                let taps = self.tap_places(block, turn.group as usize);
+                let target = self.groups[turn.group as usize].first;
+                let bias = self.biases.get(target as usize).filter(|_| turn.begins);
+                turn.noted = Noted {
+                    taps: (taps.start as u32, taps.end as u32),
+                    target,
+                    place: self.targets[target as usize],
+                    bias: bias.copied().unwrap_or(NONE),
+                };
+            }
+        }
+        self.turns = turns;
     }
 
     /// Takes over the weights of targets that read alone. In each block those that share come first.

@@ -215,6 +215,7 @@ impl Tile<'_> {
         target: &mut [f32],
     ) {
         let correlation = self.reads.call.correlation;
+        let all = self.reads.shifts.len() == correlation.row_shifts.len();
         // SAFETY: as the caller promises.
         unsafe {
             let mut ahead = Ahead::new(&correlation.steps, self.source());
@@ -222,9 +223,15 @@ impl Tile<'_> {
                 let group = turn.group as usize;
                 let mut sums = [[[V::splat(0.0); COLUMNS]; ROWS]; SHARERS];
                 self.begin::<V, SHARERS, ROWS, COLUMNS>(turn, target, &mut sums);
-                for column in 0..correlation.column_shifts.len() {
-                    let taps = self.reads.places(group, column);
+                // Shifts lie side by side: if all of them matter, so do all taps.
+                if all {
+                    let taps = turn.noted.taps.0 as usize..turn.noted.taps.1 as usize;
                     self.seen::<V, 0, SHARERS, ROWS, COLUMNS, COLUMNS>(taps, &mut ahead, &mut sums);
+                } else {
+                    for column in 0..correlation.column_shifts.len() {
+                        let taps = self.reads.places(group, column);
+                        self.seen::<V, 0, SHARERS, ROWS, COLUMNS, COLUMNS>(taps, &mut ahead, &mut sums);
+                    }
                 }
                 self.end::<V, SHARERS, ROWS, COLUMNS>(turn, &sums, target);
             }
@@ -353,11 +360,16 @@ impl Tile<'_> {
     /// # Safety
     /// As for `sum`.
     #[inline(always)]
-    unsafe fn place(&self, group: usize, sharer: usize) -> usize {
+    unsafe fn place(&self, turn: Turn, sharer: usize) -> usize {
         let Call { correlation, lanes, first, .. } = self.reads.call;
-        let target = self.reads.target(group) + self.sharer + sharer;
-        // SAFETY: as the caller promises.
-        let target = unsafe { *correlation.targets.get_unchecked(target) as usize };
+        let target = match self.sharer + sharer {
+            0 => turn.noted.place as usize,
+            sharer => {
+                let target = turn.noted.target as usize + sharer;
+                // SAFETY: as the caller promises.
+                unsafe { *correlation.targets.get_unchecked(target) as usize }
+            }
+        };
         let start = (target + (self.row - first) * correlation.grid.target_row) << lanes;
         start + self.from
     }
@@ -373,12 +385,12 @@ impl Tile<'_> {
         target: &[f32],
         sums: &mut [[[V; COLUMNS]; ROWS]; SHARERS],
     ) {
-        let group = turn.group as usize;
         let Call { correlation, values, lanes, .. } = self.reads.call;
-        let first = self.reads.target(group) + self.sharer;
+        let first = turn.noted.target as usize + self.sharer;
         let target_row = correlation.grid.target_row << lanes;
         for (sharer, sums) in sums.iter_mut().enumerate() {
             let bias = match turn.begins {
+                true if SHARERS == 1 => turn.noted.bias,
                 true => correlation.biases.get(first + sharer).copied().unwrap_or(NONE),
                 false => NONE,
             };
@@ -390,7 +402,7 @@ impl Tile<'_> {
             }
             // SAFETY: as the caller promises.
             unsafe {
-                let target = target.as_ptr().add(self.place(group, sharer));
+                let target = target.as_ptr().add(self.place(turn, sharer));
                 for (row, sums) in sums.iter_mut().enumerate() {
                     for (column, sum) in sums.iter_mut().enumerate() {
                         let stands = V::load(target.add(row * target_row + column * V::WIDTH));
@@ -417,9 +429,9 @@ impl Tile<'_> {
         target: &mut [f32],
     ) {
         let Call { correlation, lanes, .. } = self.reads.call;
-        let (group, finish) = (turn.group as usize, self.reads.finish(turn));
+        let finish = self.reads.finish(turn);
         let target_row = correlation.grid.target_row << lanes;
-        let of = self.reads.target(group) + self.sharer;
+        let of = turn.noted.target as usize + self.sharer;
         let rectify = SHARERS == 1 && matches!(finish, Finish::Rectify);
         if let Finish::Pool(pooled) = finish {
             // SAFETY: as the caller promises.
@@ -428,7 +440,7 @@ impl Tile<'_> {
         for (sharer, sums) in sums.iter().enumerate() {
             // SAFETY: as the caller promises.
             unsafe {
-                let start = self.place(group, sharer);
+                let start = self.place(turn, sharer);
                 let target = target.as_mut_ptr().add(start);
                 if let (1, Finish::Mask(numbers), Some(mask)) = (SHARERS, finish, &correlation.mask)
                 {
