@@ -48,7 +48,7 @@ pub(crate) enum WeightGradient {
     /// At all positions of the gradient of its output.
     Everywhere(Places),
     /// At the winners of the windows by which its output is pooled.
-    AtWinners(AtWinners),
+    AtWinners(Box<AtWinners>),
 }
 
 /// Where the gradient by its input is computed.

@@ -207,7 +207,7 @@ impl<'a> Lowering<'a> {
         });
         let forward = self.forward(&filters);
         let weights = match weights_seen {
-            Some(seen) => WeightGradient::AtWinners(self.at_winners(&filters, seen)),
+            Some(seen) => WeightGradient::AtWinners(Box::new(self.at_winners(&filters, seen))),
             None => WeightGradient::Everywhere(self.places(&filters, &forward)),
         };
         let input = flows.then(|| match at_winners {

@@ -224,12 +224,6 @@ impl<'a> Reads<'a> {
         self.call.correlation.places(self.block, group, column, self.shifts)
     }
 
-    /// The first target of a group.
-    #[inline(always)]
-    pub(super) fn target(&self, group: usize) -> usize {
-        self.call.correlation.groups[group].first as usize
-    }
-
     /// What is left of each row after number `done`: less than a vector.
     #[inline(always)]
     fn rest<I: Isa, V: Vector>(self, rows: Range<usize>, done: usize, target: &mut [f32]) {

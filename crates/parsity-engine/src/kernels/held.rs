@@ -12,7 +12,7 @@
 
 use super::isa::Isa;
 use super::products::{Places, add_sums};
-use super::steps::ABREAST;
+use super::steps::{ABREAST, abreast};
 use super::taps::{Correlation, Grid};
 use super::vector::{Vector, at_hand};
 use super::{LANES, multiversion};
@@ -66,6 +66,9 @@ fn held_tiles<I: Isa>(
     assert!((width << lanes).is_multiple_of(LANES));
     places.check(forward, lanes, dy, &all);
     let sums = &mut sums[..lanes_of(forward.taps.len())];
+    if all.start == 0 {
+        sums.fill([0.0; LANES]);
+    }
     let count = (forward.grid.width << lanes) / LANES;
     let pieces = count.div_ceil(COLUMNS);
     for start in all.clone().step_by(ROWS) {
@@ -136,7 +139,6 @@ impl Held<'_> {
     ) {
         let Held { forward, lanes, .. } = *self;
         let x_row = forward.grid.source_row << lanes;
-        let fresh = self.row == 0 && self.from == 0;
         for part in (0..LANES).step_by(V::WIDTH) {
             // SAFETY: as the caller promises, here and below.
             unsafe {
@@ -144,20 +146,24 @@ impl Held<'_> {
                 let x = self.x.as_ptr().add(start);
                 let sums = sums.as_mut_ptr().cast::<f32>().add(part);
                 for (group, target) in forward.groups.iter().enumerate() {
-                    let mut taps = forward.tap_places(block, group);
+                    let taps = forward.tap_places(block, group);
                     if taps.is_empty() {
                         continue;
                     }
                     let held = self.load::<V, R, C>(target.first as usize, part);
-                    let mut next = forward.steps.abreast(taps.start, x);
-                    while taps.len() >= ABREAST {
-                        let (first, reads) = (taps.start, next);
-                        taps.start += ABREAST;
-                        next = forward.steps.abreast(taps.start, x);
-                        self.pass_by::<V, R, C, ABREAST>(first, reads, &held, sums, fresh);
+                    let mut step = forward.steps.at(taps.start);
+                    let mut sums = sums.add(taps.start * LANES);
+                    let mut next = abreast(step, x);
+                    for _ in 0..taps.len() / ABREAST {
+                        let reads = next;
+                        step = step.add(ABREAST);
+                        next = abreast(step, x);
+                        pass_by::<V, R, C, ABREAST>(reads, x_row, &held, sums);
+                        sums = sums.add(ABREAST * LANES);
                     }
-                    for (tap, read) in taps.zip(next) {
-                        self.pass_by::<V, R, C, 1>(tap, [read], &held, sums, fresh);
+                    for read in &next[..taps.len() % ABREAST] {
+                        pass_by::<V, R, C, 1>([*read], x_row, &held, sums);
+                        sums = sums.add(LANES);
                     }
                 }
             }
@@ -187,46 +193,40 @@ impl Held<'_> {
         }
         held
     }
+}
 
-    /// `T` taps from number `first` on add what they read to their lanes; these are `fresh` at first.
-    ///
-    /// # Safety
-    /// As for `tile`.
-    #[inline(always)]
-    unsafe fn pass_by<V: Vector, const R: usize, const C: usize, const T: usize>(
-        &self,
-        first: usize,
-        reads: [*const f32; T],
-        held: &[[V; C]; R],
-        sums: *mut f32,
-        fresh: bool,
-    ) {
-        let x_row = self.forward.grid.source_row << self.lanes;
-        let mut chains = [[V::splat(0.0); 2]; T];
-        // SAFETY: as the caller promises.
-        unsafe {
-            for tap in 0..T {
-                if !fresh {
-                    chains[tap][0] = V::load(sums.add((first + tap) * LANES));
-                }
-            }
-            for row in 0..R {
-                let mut reads = reads;
+/// `T` taps add what they read at the tile to their lanes, the first of which are at `sums`.
+///
+/// # Safety
+/// As for `Held::tile`.
+#[inline(always)]
+unsafe fn pass_by<V: Vector, const R: usize, const C: usize, const T: usize>(
+    mut reads: [*const f32; T],
+    x_row: usize,
+    held: &[[V; C]; R],
+    sums: *mut f32,
+) {
+    let mut chains = [[V::splat(0.0); 2]; T];
+    // SAFETY: as the caller promises.
+    unsafe {
+        for tap in 0..T {
+            chains[tap][0] = V::load(sums.add(tap * LANES));
+        }
+        for row in 0..R {
+            for column in 0..C {
                 for tap in 0..T {
-                    reads[tap] = at_hand(reads[tap].add(row * x_row));
-                }
-                for column in 0..C {
-                    for tap in 0..T {
-                        let x = V::load(reads[tap].add(column * LANES));
-                        let chain = &mut chains[tap][(row * C + column) % 2];
-                        *chain = chain.add_product(held[row][column], x);
-                    }
+                    let x = V::load(reads[tap].add(column * LANES));
+                    let chain = &mut chains[tap][(row * C + column) % 2];
+                    *chain = chain.add_product(held[row][column], x);
                 }
             }
             for tap in 0..T {
-                let [even, odd] = chains[tap];
-                even.add_product(V::splat(1.0), odd).store(sums.add((first + tap) * LANES));
+                reads[tap] = at_hand(reads[tap].wrapping_add(x_row));
             }
+        }
+        for tap in 0..T {
+            let [even, odd] = chains[tap];
+            even.add_product(V::splat(1.0), odd).store(sums.add(tap * LANES));
         }
     }
 }

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// A tap with its weight.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Step {
+pub(super) struct Step {
     /// What it reads, in numbers, relative to the first one of a tile.
     offset: u32,
     weight: f32,
@@ -40,23 +40,32 @@ impl Steps {
         }
     }
 
-    /// Where step number `step` and those after it read, from `source` on.
+    /// Step number `step`.
     ///
     /// # Safety
     /// There are taps, and `step` is at most as many.
     #[inline(always)]
-    pub(super) unsafe fn abreast(&self, step: usize, source: *const f32) -> [*const f32; ABREAST] {
+    pub(super) unsafe fn at(&self, step: usize) -> *const Step {
         // SAFETY: as the caller promises; there are more steps than taps.
-        unsafe {
-            let step = self.0.as_ptr().add(step);
-            // Spelled out, so that each has a register of its own.
-            [
-                at_hand(address(step, 0, source)),
-                at_hand(address(step, 1, source)),
-                at_hand(address(step, 2, source)),
-                at_hand(address(step, 3, source)),
-            ]
-        }
+        unsafe { self.0.as_ptr().add(step) }
+    }
+}
+
+/// Where a step and those after it read, from `source` on.
+///
+/// # Safety
+/// It is the step of a tap, or of none, right behind those.
+#[inline(always)]
+pub(super) unsafe fn abreast(step: *const Step, source: *const f32) -> [*const f32; ABREAST] {
+    // SAFETY: as the caller promises; there are more steps than taps.
+    unsafe {
+        // Spelled out, so that each has a register of its own.
+        [
+            at_hand(address(step, 0, source)),
+            at_hand(address(step, 1, source)),
+            at_hand(address(step, 2, source)),
+            at_hand(address(step, 3, source)),
+        ]
     }
 }
 
@@ -88,7 +97,7 @@ impl<'a> Ahead<'a> {
     pub(super) unsafe fn go_to(&mut self, step: usize) {
         // SAFETY: as the caller promises; there are more steps than taps.
         unsafe {
-            let step = self.steps.0.as_ptr().add(step);
+            let step = self.steps.at(step);
             if step != self.step {
                 self.step = step;
                 self.first = at_hand(address(step, 0, self.source));

@@ -41,23 +41,30 @@ pub(crate) struct Turn {
     pub(crate) group: u32,
     pub(crate) begins: bool,
     pub(crate) ends: bool,
-    /// What `Correlation::checked` notes beside it, so that nobody has to look it up: its taps, of all
-    /// shifts, its first target, and where that and its bias stand.
     pub(super) noted: Noted,
 }
 
-/// See [`Turn`].
+/// What `Correlation::checked` notes beside a turn, so that no tile has to look it up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Noted {
-    pub(super) taps: (u32, u32),
+    /// Where its taps stand, those of all shifts.
+    taps: (u32, u32),
+    /// Its first target, and where that stands.
     pub(super) target: u32,
     pub(super) place: u32,
+    /// Where the bias of that stands, if its sums begin with this turn.
     pub(super) bias: u32,
 }
 
 impl Turn {
     pub(crate) fn new(group: usize, begins: bool, ends: bool) -> Self {
         Turn { group: group as u32, begins, ends, noted: Noted::default() }
+    }
+
+    /// Where its taps stand, those of all shifts.
+    #[inline(always)]
+    pub(super) fn taps(&self) -> Range<usize> {
+        self.noted.taps.0 as usize..self.noted.taps.1 as usize
     }
 }
 
@@ -162,6 +169,7 @@ impl Correlation {
         self
     }
 
+    /// Notes beside every turn what its tiles ask for.
     fn note(&mut self) {
         let mut turns = std::mem::take(&mut self.turns);
         for (block, turns) in turns.iter_mut().enumerate() {

@@ -225,12 +225,14 @@ impl Tile<'_> {
                 self.begin::<V, SHARERS, ROWS, COLUMNS>(turn, target, &mut sums);
                 // Shifts lie side by side: if all of them matter, so do all taps.
                 if all {
-                    let taps = turn.noted.taps.0 as usize..turn.noted.taps.1 as usize;
+                    let taps = turn.taps();
                     self.seen::<V, 0, SHARERS, ROWS, COLUMNS, COLUMNS>(taps, &mut ahead, &mut sums);
                 } else {
                     for column in 0..correlation.column_shifts.len() {
                         let taps = self.reads.places(group, column);
-                        self.seen::<V, 0, SHARERS, ROWS, COLUMNS, COLUMNS>(taps, &mut ahead, &mut sums);
+                        self.seen::<V, 0, SHARERS, ROWS, COLUMNS, COLUMNS>(
+                            taps, &mut ahead, &mut sums,
+                        );
                     }
                 }
                 self.end::<V, SHARERS, ROWS, COLUMNS>(turn, &sums, target);
@@ -303,7 +305,6 @@ impl Tile<'_> {
         let Call { correlation, lanes, values, .. } = self.reads.call;
         let source_row = correlation.grid.source_row << lanes;
         let step = correlation.step;
-        let columns = FIRST..(FIRST + SEEN).min(COLUMNS);
         // SAFETY: as the caller promises.
         unsafe {
             if SHARERS == 1 {
@@ -331,7 +332,7 @@ impl Tile<'_> {
                     std::array::from_fn(|sharer| V::splat(*weight.add(sharer * step)));
                 for row in 0..ROWS {
                     let source = source.add(row * source_row);
-                    for column in columns.clone() {
+                    for column in FIRST..(FIRST + SEEN).min(COLUMNS) {
                         let x = V::load(source.add(column * V::WIDTH));
                         for sharer in 0..SHARERS {
                             let sum = &mut sums[sharer][row][column];
