@@ -21,8 +21,7 @@ pub(crate) fn crossover(lanes: u32, squares: Option<usize>) -> f64 {
 /// their width; and so do slabs of few `positions`, of which survivors see much that is zero.
 pub(crate) fn winning(lanes: u32, positions: usize) -> (f64, f64) {
     match (lanes, positions) {
-        (4.., 32..) => (0.22, 0.31),
-        (4.., 16..) => (0.22, 0.25),
+        (4.., 16..) => (0.22, 0.31),
         (4.., _) => (0.2, 0.18),
         (3, _) => (0.15, 0.15),
         (2, _) => (0.11, 0.11),
