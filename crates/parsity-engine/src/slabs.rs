@@ -100,13 +100,18 @@ impl Deal {
 
     /// What each position of `y` takes of `x`, in blocks of `1 << images` images.
     pub(crate) fn takes(&self, images: u32, x: &Value, y: &Value) -> Takes {
-        Takes::new(images, self.gifts(x, y))
+        Takes::new(images, self.slabs(), self.gifts(x, y))
     }
 
     /// What each position of the gradient `x` takes back from the gradient `y`.
     pub(crate) fn takes_back(&self, images: u32, x: &Value, y: &Value) -> Takes {
-        let gifts = self.gifts(x, y).into_iter();
-        Takes::new(images, gifts.map(|[from, to]| [to, from]).collect())
+        let (gifts, [givers, takers]) = (self.gifts(x, y).into_iter(), self.slabs());
+        Takes::new(images, [takers, givers], gifts.map(|[from, to]| [to, from]).collect())
+    }
+
+    /// Slabs of a position that gives, and of one that takes.
+    fn slabs(&self) -> [usize; 2] {
+        [1 << self.from.all(), 1 << self.to.all()]
     }
 }
 

@@ -198,9 +198,16 @@ pub(super) fn lane_by_lane<I: Isa, const IMAGES: usize>(
     if IMAGES < LANES / 2 {
         return std::array::from_fn(|image| std::array::from_fn(|row| rows[row][image]));
     }
-    let rows = rows.map(|row| std::array::from_fn(|image| row[image % IMAGES]));
-    let columns = I::transposed(&rows);
-    std::array::from_fn(|image| columns[image % LANES])
+    // Loops: the compiler does not always see through closures, and would copy all of it.
+    let mut wide = [[0.0; LANES]; LANES];
+    for (wide, row) in wide.iter_mut().zip(rows) {
+        for image in 0..LANES {
+            wide[image] = row[image % IMAGES];
+        }
+    }
+    let (columns, mut narrow) = (I::transposed(&wide), [[0.0; LANES]; IMAGES]);
+    narrow.copy_from_slice(&columns[..IMAGES]);
+    narrow
 }
 
 /// The images of a row of `LANES`, which are as many; the compiler does not see that.

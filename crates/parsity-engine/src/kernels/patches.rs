@@ -114,22 +114,15 @@ impl SmallPatches<'_> {
                 for column in 0..C {
                     chains[0][column] = V::load(target.as_ptr().add(column * V::WIDTH));
                 }
-                let mut add = |chain: usize, offset: u32, gradient: f32| {
-                    let patch = self.source.as_ptr().add(offset as usize);
-                    let gradient = V::splat(gradient);
-                    for column in 0..C {
-                        let x = V::load(patch.add(column * V::WIDTH));
-                        chains[chain][column] = chains[chain][column].add_product(gradient, x);
-                    }
-                };
+                let [even, odd] = &mut chains;
                 let (offsets, last) = winners.offsets.as_chunks::<2>();
                 let gradients = winners.gradients.as_chunks::<2>().0;
                 for (offsets, gradients) in offsets.iter().zip(gradients) {
-                    add(0, offsets[0], gradients[0]);
-                    add(1, offsets[1], gradients[1]);
+                    self.add_patch(even, offsets[0], gradients[0]);
+                    self.add_patch(odd, offsets[1], gradients[1]);
                 }
                 if let ([offset], Some(&gradient)) = (last, winners.gradients.last()) {
-                    add(0, *offset, gradient);
+                    self.add_patch(even, *offset, gradient);
                 }
                 for column in 0..C {
                     let [even, odd] = [chains[0][column], chains[1][column]];
@@ -137,6 +130,27 @@ impl SmallPatches<'_> {
                     sum.store(target.as_mut_ptr().add(column * V::WIDTH));
                 }
             }
+        }
+    }
+
+    /// Adds the patch at `offset`, times its gradient. No closure: that might not be inlined.
+    ///
+    /// # Safety
+    /// As for `sized`.
+    #[inline(always)]
+    unsafe fn add_patch<V: Vector, const C: usize>(
+        &self,
+        chain: &mut [V; C],
+        offset: u32,
+        gradient: f32,
+    ) {
+        let gradient = V::splat(gradient);
+        for column in 0..C {
+            // SAFETY: as the caller promises.
+            let at = unsafe { self.source.as_ptr().add(offset as usize + column * V::WIDTH) };
+            // SAFETY: as the caller promises.
+            let x = unsafe { V::load(at) };
+            chain[column] = chain[column].add_product(gradient, x);
         }
     }
 }

@@ -106,13 +106,17 @@ pub(crate) struct Takes {
     /// Positions that take something, and where their takes end.
     to: Vec<(usize, usize)>,
     takes: Vec<Take>,
+    /// If every slab of these takes exactly once: which slab of a channel takes of which one, counted
+    /// through all its positions.
+    once: Option<Vec<[u32; 2]>>,
 }
 
 impl Takes {
-    /// Of pairs of who gives and who takes, in blocks of `1 << images` images. Whoever takes several
-    /// times adds up, in the order of what gives.
-    pub(crate) fn new(images: u32, mut gifts: Vec<[Place; 2]>) -> Self {
+    /// Of pairs of who gives and who takes, in blocks of `1 << images` images; positions that give and
+    /// take have so many slabs. Whoever takes several times adds up, in the order of what gives.
+    pub(crate) fn new(images: u32, slabs: [usize; 2], mut gifts: Vec<[Place; 2]>) -> Self {
         gifts.sort_unstable_by_key(|&[(from, _), (to, taker)]| (to, from, taker));
+        let once = once(slabs, &gifts);
         let (mut to, mut takes): (Vec<(usize, usize)>, Vec<Take>) = (vec![], vec![]);
         for gifts in gifts.chunk_by(|[a, x], [b, y]| (a.0, x.0) == (b.0, y.0)) {
             let [(from, _), (position, _)] = gifts[0];
@@ -129,8 +133,22 @@ impl Takes {
                 _ => to.push((position, takes.len())),
             }
         }
-        Takes { images, to, takes }
+        Takes { images, to, takes, once }
     }
+}
+
+/// See [`Takes`].
+fn once([givers, takers]: [usize; 2], gifts: &[[Place; 2]]) -> Option<Vec<[u32; 2]>> {
+    let number = |(position, slab): Place, slabs: usize| (position * slabs + slab) as u32;
+    let pair = |&[from, to]: &[Place; 2]| [number(to, takers), number(from, givers)];
+    let mut pairs: Vec<_> = gifts.iter().map(pair).collect();
+    pairs.sort_unstable();
+    // All slabs of a position, one after the other.
+    let all = |slabs: &[[u32; 2]]| {
+        (0..takers).eq(slabs.iter().map(|&[to, _]| to as usize % takers))
+            && slabs[0][0] as usize / takers == slabs[takers - 1][0] as usize / takers
+    };
+    pairs.chunks(takers).all(all).then_some(pairs)
 }
 
 multiversion! {
@@ -144,6 +162,19 @@ fn deal_body<I: Isa>(takes: &Takes, x: Source, y: Target, set: bool) {
     let lanes = (x.value.lanes, y.value.lanes);
     let whole = I::TAKES && lanes == (LANES.ilog2(), LANES.ilog2());
     with_images!(takes.images, |IMAGES| {
+        if let (false, Some(pairs)) = (whole, &takes.once) {
+            for channel in 0..y.value.shape.channels {
+                let from = x.numbers[(channel * from_plane) << lanes.0..].as_chunks::<IMAGES>().0;
+                let to = y.numbers[(channel * to_plane) << lanes.1..].as_chunks_mut::<IMAGES>().0;
+                for &[taker, giver] in pairs {
+                    let (to, from) = (&mut to[taker as usize], &from[giver as usize]);
+                    for image in 0..IMAGES {
+                        to[image] = if set { 0.0 } else { to[image] } + from[image];
+                    }
+                }
+            }
+            return;
+        }
         let mut start = 0;
         for &(to, end) in &takes.to {
             let takes = &takes.takes[start..end];

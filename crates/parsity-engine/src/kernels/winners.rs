@@ -94,11 +94,14 @@ impl Lists {
         // Many at a time; what is behind them has no meaning.
         for next in (0..count).step_by(LANES) {
             let (from, to) = (from.start + next, end + next);
-            let mut offsets = [0; LANES];
+            let (mut offsets, mut gradients) = ([0u32; LANES], [0.0; LANES]);
             offsets.copy_from_slice(&self.offsets[from..from + LANES]);
-            let offsets = offsets.map(|offset: u32| offset.wrapping_add(further));
+            gradients.copy_from_slice(&self.gradients[from..from + LANES]);
+            for offset in &mut offsets {
+                *offset = offset.wrapping_add(further);
+            }
             self.offsets[to..to + LANES].copy_from_slice(&offsets);
-            self.gradients.copy_within(from..from + LANES, to);
+            self.gradients[to..to + LANES].copy_from_slice(&gradients);
         }
         end + count
     }
