@@ -331,3 +331,51 @@ impl<'a> Cutter<'a> {
 fn reads((height, width): (usize, usize), shape: &ConvShape) -> (usize, usize) {
     (height + shape.height - 1, width + shape.width - 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Layer, Padding};
+
+    /// Into how many slabs, down and across, blocks of `images` images are cut.
+    fn cut(input: Shape, padding: Padding, size: usize, images: usize) -> (u32, u32) {
+        let conv = |name: &str| Layer::Conv {
+            name: name.into(),
+            filters: 2,
+            size,
+            stride: 1,
+            padding,
+            bias: true,
+        };
+        let pool = || Layer::MaxPool { size: 2, stride: 2 };
+        let mut layers = vec![conv("a"), Layer::Relu];
+        if padding == Padding::Valid {
+            layers.extend([pool(), conv("b"), Layer::Relu, pool()]);
+        }
+        layers
+            .extend([Layer::Flatten, Layer::Dense { name: "dense".into(), units: 3, bias: true }]);
+        let network = Network::new(input, &layers).expect("it is valid");
+        let Slabs { down, across } = Cut::new(&network, images.ilog2()).slabs;
+        (1 << down, 1 << across)
+    }
+
+    #[test]
+    fn images_are_cut_into_as_many_slabs_as_there_are_lanes_for() {
+        let digits = Shape::new(1, 28, 28);
+        for (images, slabs) in [(16, (1, 1)), (8, (2, 1)), (4, (4, 1)), (2, (4, 2))] {
+            assert_eq!(cut(digits, Padding::Valid, 5, images), slabs);
+        }
+        let photos = Shape::new(3, 32, 32);
+        for (images, slabs) in [(8, (2, 1)), (4, (4, 1)), (2, (8, 1)), (1, (16, 1))] {
+            assert_eq!(cut(photos, Padding::Same, 3, images), slabs);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_cut_evenly_stays_whole() {
+        assert_eq!(cut(Shape::new(1, 7, 7), Padding::Same, 3, 4), (1, 1));
+        assert_eq!(cut(Shape::new(1, 6, 7), Padding::Same, 3, 4), (2, 1));
+        // A halo is never higher than the slab that it is taken from.
+        assert_eq!(cut(Shape::new(1, 16, 16), Padding::Same, 5, 1), (8, 1));
+    }
+}

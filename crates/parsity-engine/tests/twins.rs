@@ -299,6 +299,36 @@ fn both_shortcuts_agree() {
     }
 }
 
+/// Blocks of few images are cut into slabs: with a halo, with strides and shortcuts, and, where
+/// slabs overlap, also along columns. Long lists of taps pass by two at a time, and one is left over.
+#[test]
+fn images_in_slabs_agree() {
+    let pool = || Layer::MaxPool { size: 2, stride: 2 };
+    let keeping = vec![
+        conv("conv", 9, 3, 1, Padding::Same),
+        Layer::Residual { name: "a".into(), filters: 9, size: 3, stride: 1 },
+        Layer::Residual { name: "b".into(), filters: 10, size: 3, stride: 2 },
+        Layer::Relu,
+        Layer::GlobalAveragePool,
+        dense(3),
+    ];
+    let shrinking = vec![
+        conv("a", 6, 3, 1, Padding::Valid),
+        Layer::Relu,
+        pool(),
+        conv("b", 7, 3, 1, Padding::Valid),
+        Layer::Relu,
+        pool(),
+        Layer::Flatten,
+        dense(3),
+    ];
+    for (layers, shape) in [(keeping, Shape::new(1, 16, 4)), (shrinking, Shape::new(1, 22, 14))] {
+        for (images, density) in [(1, 0.5), (2, 1.0), (2, 0.15), (4, 0.3), (7, 0.5), (8, 0.15)] {
+            compare(shape, &layers, images, Some(density));
+        }
+    }
+}
+
 /// Nothing flows on from a first layer: whole patches are seen at winners, of one vector, of two
 /// and of more, by windows that fill lists or do not, and that are larger than a vector.
 #[test]
