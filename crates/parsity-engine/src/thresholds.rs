@@ -19,6 +19,8 @@ pub(crate) fn crossover(lanes: u32, squares: Option<usize>) -> f64 {
 /// and by the input are computed at the winners of windows, with zeros for the missing weights.
 /// Measured, as above: narrow blocks gain more, because the way of winners does not depend on
 /// their width; and so do slabs of few `positions`, of which survivors see much that is zero.
+/// Slabs of 16 to 31 positions are a compromise: with 70 % of Simple-CNN pruned and four images, visiting
+/// survivors makes one thread 3 % slower and two threads 5 % faster.
 pub(crate) fn winning(lanes: u32, positions: usize) -> (f64, f64) {
     match (lanes, positions) {
         (4.., 16..) => (0.22, 0.31),
