@@ -1,7 +1,7 @@
 //! Several threads at one block: each computes some channels of every value, and gets those
 //! of the others where it needs them.
 //!
-//! A batch of up to sixteen images is one block, which a single thread would work on alone.
+//! A batch of few images is one block, which a single thread would work on alone.
 //! Here every thread has room for all values but computes only the channels of its *seat*.
 //! Most operations stay within a channel. A convolution reads all channels of its input, and
 //! its input gradient all those of its output's gradient: before it the seats exchange what
