@@ -267,6 +267,16 @@ impl Window {
         let along = |size: usize, side: usize| size == self.stride && side.is_multiple_of(size);
         along(self.height, shape.height) && along(self.width, shape.width)
     }
+
+    /// The one window that sees all of `shape`.
+    pub(crate) fn of_all(shape: Shape) -> Self {
+        Window { height: shape.height, width: shape.width, stride: 1 }
+    }
+
+    /// Whether one window sees all of `shape`.
+    pub(crate) fn sees_all(&self, shape: Shape) -> bool {
+        (self.height, self.width) == (shape.height, shape.width)
+    }
 }
 
 /// How the columns and rows of an image, with zeros before them, are dealt out to phases:

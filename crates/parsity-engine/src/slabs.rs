@@ -12,13 +12,14 @@
 //! - Other convolutions read slabs that overlap, and each slab has a gradient of its own by what it
 //!   shares with others; these are added up. Only this way columns are cut.
 //!
-//! Before a layer that sees whole images, the slabs become one again. That, and slabs that overlap, is a
-//! *deal* (`Op::Deal`): positions of images go from the slab that has them to those that need them.
+//! Before a layer that sees whole images, the slabs become one again; of a pool that averages all of an
+//! image, only their means. That, and slabs that overlap, is a *deal* (`Op::Deal`): positions of
+//! images go from the slab that has them to those that need them.
 
 use crate::kernels::LANES;
 use crate::kernels::slabs::{Place, Takes};
 use crate::layout::pooled_at_once;
-use crate::network::{ConvShape, Network, Op, Ring, Value};
+use crate::network::{ConvShape, Network, Op, Ring, Value, Window};
 use crate::shape::Shape;
 
 /// Into how many slabs an image is cut, as powers of two: along its rows, and along its columns.
@@ -239,6 +240,12 @@ impl<'a> Cutter<'a> {
         let mut op = self.whole.ops[index];
         let (from, to) = (op.input(), op.output());
         let mut input = self.at[from]?;
+        if let Op::AveragePool { window, .. } = op
+            && window.sees_all(self.shape(from))
+            && self.is_cut(input)
+        {
+            return self.add_mean(from, to);
+        }
         let sees_all = match op {
             Op::Conv { shape, .. } => shape.flat,
             Op::AveragePool { window, .. } => !window.tiles(self.shape(from)),
@@ -316,14 +323,40 @@ impl<'a> Cutter<'a> {
 
     /// Makes value `of` one piece, for all that comes after.
     fn join(&mut self, of: usize) -> Option<usize> {
-        let input = self.at[of]?;
-        let output = self.push(self.shape(of), self.images);
+        let joined = self.joined(self.at[of]?, self.shape(of));
+        self.at[of] = Some(joined);
+        Some(joined)
+    }
+
+    /// The slabs of value `input` in one piece of shape `whole`.
+    fn joined(&mut self, input: usize, whole: Shape) -> usize {
+        let output = self.push(whole, self.images);
         let begin = Begin { apart: 0, before: 0 };
         let to = Slabs { down: 0, across: 0 };
         let deal = Deal { from: self.slabs, to, rows: begin, columns: begin };
         self.ops.push(Op::Deal { input, output, deal });
-        self.at[of] = Some(output);
-        Some(output)
+        output
+    }
+
+    /// Adds the means of all channels of value `from`: those of slabs, and then of these, which are of the
+    /// same size.
+    fn add_mean(&mut self, from: usize, to: usize) -> Option<()> {
+        let input = self.at[from]?;
+        let Value { shape, lanes, .. } = self.values[input];
+        let of_slabs = self.push(Shape::new(shape.channels, 1, 1), lanes);
+        self.pool(input, of_slabs, Window::of_all(shape));
+        let Slabs { down, across } = self.slabs;
+        let means = Shape::new(shape.channels, 1 << down, 1 << across);
+        let joined = self.joined(of_slabs, means);
+        let output = self.push(self.shape(to), self.images);
+        self.at[to] = Some(output);
+        self.places.push(self.ops.len());
+        self.pool(joined, output, Window::of_all(means));
+        Some(())
+    }
+
+    fn pool(&mut self, input: usize, output: usize, window: Window) {
+        self.ops.push(Op::AveragePool { input, output, window });
     }
 }
 

@@ -60,9 +60,9 @@ impl Builder {
             }
             Layer::AveragePool { size, stride } => self.average_pool(*size, *stride),
             Layer::GlobalAveragePool => {
-                let Shape { channels, height, width } = self.image()?;
-                let window = Window { height, width, stride: 1 };
-                let (input, output) = self.advance(Shape::new(channels, 1, 1));
+                let image = self.image()?;
+                let window = Window::of_all(image);
+                let (input, output) = self.advance(Shape::new(image.channels, 1, 1));
                 self.ops.push(Op::AveragePool { input, output, window });
                 Ok(())
             }

@@ -290,7 +290,8 @@ impl Workspace {
                     pools::max_pool_gradient(window, lanes, x, y, dy, dx);
                 }
                 Op::AveragePool { window, .. } => {
-                    let covered = window.tiles(dx.value.shape);
+                    let shape = dx.value.shape;
+                    let covered = window.tiles(shape) || window.sees_all(shape);
                     if set && !covered {
                         dx.numbers.fill(0.0);
                     }
