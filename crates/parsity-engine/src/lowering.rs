@@ -5,10 +5,10 @@
 
 use crate::conv::{AtWinners, Conv, Filled, Filters, InputGradient, Squares, Way, WeightGradient};
 use crate::kernels::LANES;
+use crate::kernels::bundles::{self, Bundles};
 use crate::kernels::correlation::piece;
 use crate::kernels::flat::{self, Flat, scores_by_taps};
 use crate::kernels::frame::Frame;
-use crate::kernels::held::worth_holding;
 use crate::kernels::moves::Moves;
 use crate::kernels::products::Places;
 use crate::kernels::steps::Steps;
@@ -225,11 +225,18 @@ impl<'a> Lowering<'a> {
     /// The gradient of what `filters` write.
     fn places(&self, filters: &Range<usize>, forward: &Correlation) -> Places {
         let (gradient, _) = self.output_gradient.part(filters);
+        let layer = bundles::Layer {
+            survivors: self.locals.len(),
+            filters: self.shape.filters,
+            channels: self.channels(),
+            kernel: (self.shape.height, self.shape.width),
+        };
+        let bundles = if self.dense { None } else { Bundles::new(forward, &layer, self.lanes) };
         Places {
             targets: (0..filters.len()).map(|it| gradient.row(it, 0) as u32).collect(),
             row: gradient.columns(),
             len: gradient.len(),
-            held: !self.dense && worth_holding(&forward.grid, self.lanes),
+            bundles,
         }
     }
 

@@ -10,7 +10,7 @@ mod forward;
 
 use crate::conv::Conv;
 use crate::examples::Material;
-use crate::kernels::held::lanes_of;
+use crate::kernels::bundles::lanes_of;
 use crate::kernels::intake::take_in;
 use crate::kernels::layers::Source;
 use crate::kernels::moves::ask_for;

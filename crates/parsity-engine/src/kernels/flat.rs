@@ -12,8 +12,8 @@
 // Constant indices are names of registers.
 #![allow(clippy::needless_range_loop)]
 
+use super::bundles::Lanes;
 use super::frame::lane_by_lane;
-use super::held::Lanes;
 use super::isa::Isa;
 use super::layers::{Source, Target, with_images};
 use super::moves::Moves;

@@ -10,12 +10,12 @@
 //! all three (in software where the machine cannot), and every sum has a fixed order, so
 //! the results have the same bits.
 
+pub(crate) mod bundles;
 pub(crate) mod correlation;
 mod finish;
 pub(crate) mod flat;
 pub(crate) mod frame;
 pub(crate) mod halving;
-pub(crate) mod held;
 pub(crate) mod intake;
 pub(crate) mod isa;
 pub(crate) mod layers;

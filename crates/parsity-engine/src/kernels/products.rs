@@ -8,7 +8,7 @@
 // Constant indices are names of registers.
 #![allow(clippy::needless_range_loop)]
 
-use super::held::{Lanes, held_gradient};
+use super::bundles::{Bundles, Lanes, bundled_gradient};
 use super::isa::Isa;
 use super::taps::{Correlation, Grid, NONE, SHARERS, Tap};
 use super::vector::Vector;
@@ -28,8 +28,8 @@ pub(crate) struct Places {
     pub(crate) targets: Vec<u32>,
     pub(crate) row: usize,
     pub(crate) len: usize,
-    /// Whether it is held while taps pass by.
-    pub(crate) held: bool,
+    /// The taps that it passes by, if the layer was pruned and that pays.
+    pub(crate) bundles: Option<Bundles>,
 }
 
 impl Places {
@@ -56,9 +56,11 @@ pub(crate) fn weight_gradient(
     gradient: &mut [f32],
     rows: Range<usize>,
 ) {
-    match places.held {
-        true => held_gradient(forward, places, lanes, x, dy, sums, gradient, rows),
-        false => passing_gradient(forward, places, lanes, x, dy, gradient, rows),
+    match &places.bundles {
+        Some(bundles) => {
+            bundled_gradient(forward, bundles, places, lanes, x, dy, sums, gradient, rows);
+        }
+        None => passing_gradient(forward, places, lanes, x, dy, gradient, rows),
     }
 }
 

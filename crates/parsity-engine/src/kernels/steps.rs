@@ -19,8 +19,8 @@ pub(super) struct Step {
     weight: f32,
 }
 
-/// Taps that pass by side by side where their gradients are summed up.
-pub(super) const ABREAST: usize = 4;
+/// Steps behind the last one that somebody may look at.
+const AHEAD: usize = 6;
 
 /// The steps of taps, and so many more that whoever looks ahead finds some.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -29,7 +29,7 @@ pub(crate) struct Steps(Vec<Step>);
 impl Steps {
     /// Those of `taps`, for `1 << lanes` images.
     pub(super) fn new(taps: &[Tap], lanes: u32) -> Self {
-        let offsets = taps.iter().map(|tap| tap.offset << lanes).chain([0; 2 * ABREAST]);
+        let offsets = taps.iter().map(|tap| tap.offset << lanes).chain([0; AHEAD]);
         Steps(offsets.map(|offset| Step { offset, weight: 0.0 }).collect())
     }
 
@@ -48,24 +48,6 @@ impl Steps {
     pub(super) unsafe fn at(&self, step: usize) -> *const Step {
         // SAFETY: as the caller promises; there are more steps than taps.
         unsafe { self.0.as_ptr().add(step) }
-    }
-}
-
-/// Where a step and those after it read, from `source` on.
-///
-/// # Safety
-/// It is the step of a tap, or of none, right behind those.
-#[inline(always)]
-pub(super) unsafe fn abreast(step: *const Step, source: *const f32) -> [*const f32; ABREAST] {
-    // SAFETY: as the caller promises; there are more steps than taps.
-    unsafe {
-        // Spelled out, so that each has a register of its own.
-        [
-            at_hand(address(step, 0, source)),
-            at_hand(address(step, 1, source)),
-            at_hand(address(step, 2, source)),
-            at_hand(address(step, 3, source)),
-        ]
     }
 }
 

@@ -10,7 +10,7 @@
 // Constant indices are names of registers.
 #![allow(clippy::needless_range_loop)]
 
-use super::held::Lanes;
+use super::bundles::Lanes;
 use super::isa::Isa;
 use super::products::Places;
 use super::taps::{Correlation, SHARERS};
