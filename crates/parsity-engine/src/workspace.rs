@@ -430,24 +430,26 @@ impl Workspace {
     }
 
     /// Gives slabs the rows around them that the convolution `op` reads of its input, or its input
-    /// gradient of the gradient of its output. All channels must be here.
+    /// gradient of the gradient of its output, in the channels that are here.
     fn fill_halo(&mut self, kind: usize, op: &Op) {
         let Op::Conv { input, output, shape, .. } = *op else { return };
         if !self.cut.has_halo(input, output) {
             return;
         }
         let [from, to] = [input, output].map(|it| self.cut.network.values[it].shape);
-        let (ring, value, numbers) = match kind {
-            VALUES => {
-                let ring = shape.reads_around(from, to);
-                (ring, &self.layout.values[input], &mut self.values[input])
-            }
+        let (ring, value, index) = match kind {
+            VALUES => (shape.reads_around(from, to), &self.layout.values[input], input),
             _ => {
                 let ring = shape.gradient_reads_around(from, to);
-                (ring, &self.layout.gradients[output], &mut self.gradients[output])
+                (ring, &self.layout.gradients[output], output)
             }
         };
-        slabs::fill_halo(self.cut.images, value, numbers, ring.top, ring.bottom);
+        let (value, place) = self.cut(value, self.whole[kind][index]);
+        let numbers = match kind {
+            VALUES => &mut self.values[index][place],
+            _ => &mut self.gradients[index][place],
+        };
+        slabs::fill_halo(self.cut.images, &value, numbers, ring.top, ring.bottom);
     }
 }
 

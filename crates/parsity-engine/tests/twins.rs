@@ -329,6 +329,26 @@ fn images_in_slabs_agree() {
     }
 }
 
+/// The gradient of a pruned layer is added up tile by tile: of rows wider than a tile, of more rows
+/// than one has, and of filters with several bundles of taps, with few taps and with none.
+#[test]
+fn a_pruned_layer_of_several_tiles_agrees() {
+    let layers = [
+        conv("a", 4, 3, 1, Padding::Same),
+        Layer::Relu,
+        conv("b", 3, 3, 1, Padding::Same),
+        Layer::Relu,
+        Layer::GlobalAveragePool,
+        dense(3),
+    ];
+    for (shape, images) in [(Shape::new(1, 3, 37), 16), (Shape::new(2, 11, 6), 16)] {
+        for density in [0.04, 0.3, 0.6] {
+            compare(shape, &layers, images, Some(density));
+        }
+    }
+    compare(Shape::new(1, 6, 42), &layers, 8, Some(0.4));
+}
+
 /// Nothing flows on from a first layer: whole patches are seen at winners, of one vector, of two
 /// and of more, by windows that fill lists or do not, and that are larger than a vector.
 #[test]

@@ -235,9 +235,9 @@ impl Workspace {
                 continue;
             }
             if reach != Reach::Own {
+                self.fill_halo(GRADIENTS, op);
                 self.gather(GRADIENTS, output);
             }
-            self.fill_halo(GRADIENTS, op);
             if reach == Reach::Other && !set {
                 self.gather(GRADIENTS, input);
             }

@@ -46,9 +46,9 @@ impl Workspace {
             let lanes = network.values[input].lanes;
             let reach = Reach::of(network, op);
             if reach != Reach::Own {
+                self.fill_halo(VALUES, op);
                 self.gather(VALUES, input);
             }
-            self.fill_halo(VALUES, op);
             if reach == Reach::Other && op.adds() {
                 self.gather(VALUES, output);
             }
