@@ -12,7 +12,7 @@
 
 pub(crate) mod bundles;
 pub(crate) mod correlation;
-mod finish;
+mod ends;
 pub(crate) mod flat;
 pub(crate) mod frame;
 pub(crate) mod halving;
