@@ -54,7 +54,7 @@ pub(crate) enum WeightGradient {
 /// Where the gradient by its input is computed.
 #[derive(Debug)]
 pub(crate) enum InputGradient {
-    Everywhere(Correlation),
+    Everywhere(Box<Correlation>),
     AtWinners(Filters),
 }
 
@@ -77,7 +77,8 @@ pub(crate) struct Filters {
     /// The part of what they see whose gradient is computed here.
     pub(crate) part: Frame,
     pub(crate) weights: Numbers,
-    pub(crate) moves: Moves,
+    /// Of survivors that are neighbours and see it.
+    pub(crate) moves: Vec<Moves>,
 }
 
 /// Values of a layer with zeros for what was pruned, and their gradient.
@@ -124,7 +125,8 @@ impl Conv {
         match &mut self.input {
             Some(InputGradient::Everywhere(input)) => input.weigh(values),
             Some(InputGradient::AtWinners(own)) => {
-                own.moves.take_over(survivors, &mut own.weights);
+                let weights = &mut own.weights;
+                own.moves.iter().for_each(|moves| moves.take_over(survivors, weights));
             }
             None => {}
         }

@@ -210,7 +210,7 @@ impl<'a> Lowering<'a> {
         };
         let input = flows.then(|| match at_winners {
             true => InputGradient::AtWinners(self.filters(&channels)),
-            false => InputGradient::Everywhere(self.backward(&channels)),
+            false => InputGradient::Everywhere(Box::new(self.backward(&channels))),
         });
         let way = match self.kind {
             Kind::Taps => Way::Taps,

@@ -14,7 +14,8 @@ pub(crate) struct Moves {
     places: Vec<u32>,
     /// How many numbers the layer has of its own.
     room: usize,
-    /// If survivors stand there in their order: which of each sixteen numbers are survivors'.
+    /// If survivors stand there in their order, and not too few: which of each sixteen numbers are
+    /// survivors'.
     bits: Option<Vec<u16>>,
 }
 
@@ -23,7 +24,7 @@ impl Moves {
     pub(crate) fn new(first: usize, places: Vec<u32>, room: usize) -> Self {
         assert!(places.iter().all(|&place| (place as usize) < room), "no such number");
         let in_order = places.is_sorted_by(|a, b| a < b);
-        let bits = in_order.then(|| {
+        let bits = (in_order && places.len() * LANES >= room).then(|| {
             let mut bits = vec![0; room.div_ceil(LANES)];
             for &place in &places {
                 bits[place as usize / LANES] |= 1 << (place as usize % LANES);

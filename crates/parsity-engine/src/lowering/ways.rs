@@ -11,6 +11,7 @@ use crate::kernels::winograd::Kernels;
 use crate::kernels::winograd_gradient::TermGradient;
 use crate::numbers::Numbers;
 use crate::shape::Shape;
+use crate::survivor::Survivor;
 use std::ops::Range;
 
 impl Lowering<'_> {
@@ -105,19 +106,16 @@ impl Lowering<'_> {
         let shape = self.shape;
         let output = Shape { height: self.height, ..self.output.shape };
         let part = shape.frame(channels.len(), self.input.shape, output);
-        // What others compute goes where nobody looks.
-        let beyond = (shape.filters * part.filter()) as u32;
-        let weights = self.layer_survivors().map(|it| match channels.contains(&it.channel) {
-            true => {
+        let room = shape.filters * part.filter();
+        let own = self.layer_survivors().filter(|it| channels.contains(&it.channel));
+        let own: Vec<Survivor> = own.collect();
+        let moves = own.chunk_by(|one, next| next.place == one.place + 1).map(|run| {
+            let weights = run.iter().map(|it| {
                 let number = (it.row, it.column, it.channel - channels.start);
                 part.weight((it.filter, shape.filters), number) as u32
-            }
-            false => beyond,
+            });
+            Moves::new(run[0].place as usize, weights.collect(), room)
         });
-        Filters {
-            part,
-            weights: Numbers::new(beyond as usize + 1),
-            moves: Moves::new(self.weight_places.start, weights.collect(), beyond as usize + 1),
-        }
+        Filters { part, weights: Numbers::new(room), moves: moves.collect() }
     }
 }
