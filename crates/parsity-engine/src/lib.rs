@@ -46,7 +46,7 @@ pub use examples::{Examples, ExamplesError, Material, Normalization};
 pub use grains::Reduction;
 pub use initialization::initialize;
 pub use kernels::LANES;
-pub use kernels::isa::InstructionSet;
+pub use kernels::instruction_set::InstructionSet;
 pub use network::{Layer, Network, NetworkError, Padding, Role, Tensor};
 pub use optimizer::{Optimizer, Schedule};
 pub use pattern::Pattern;

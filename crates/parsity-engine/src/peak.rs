@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code)]
 
-use crate::kernels::isa::InstructionSet;
+use crate::kernels::instruction_set::InstructionSet;
 use std::hint::black_box;
 
 /// Chains of multiply-adds in flight: enough to hide the latency of each, and few enough

@@ -7,6 +7,7 @@
 
 mod backward;
 mod forward;
+mod reach;
 
 use crate::conv::Conv;
 use crate::examples::Material;
@@ -16,7 +17,7 @@ use crate::kernels::layers::Source;
 use crate::kernels::moves::ask_for;
 use crate::kernels::slabs::Takes;
 use crate::kernels::winners::Lists;
-use crate::kernels::{LANES, layers, loss, pools, slabs, winograd, winograd_gradient};
+use crate::kernels::{LANES, layers, loss, pools, winograd, winograd_gradient};
 use crate::layout::{Layout, may_go_in_squares, may_visit_winners};
 use crate::lowering::lower;
 use crate::network::{Network, Op, Value};
@@ -25,7 +26,6 @@ use crate::program::Program;
 use crate::seats::Seat;
 use crate::shape::Shape;
 use crate::slabs::Cut;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// How many images a block of `network` has in a batch of `batch`, as a power of two: a function
@@ -384,94 +384,10 @@ impl Workspace {
             }
         }
     }
-}
 
-impl Workspace {
-    /// The channels of a value that are computed here, or all of them, as a value of their
-    /// own, and the numbers where that stands.
-    fn cut(&self, value: &Value, all: bool) -> (Value, Range<usize>) {
-        let channels = value.shape.channels;
-        let channels = if all { 0..channels } else { self.seat.share(channels) };
-        let (part, place) = value.part(&channels);
-        (part, place.start << value.lanes..place.end << value.lanes)
-    }
-
-    /// Where the codes of the channels stand that are computed here.
-    fn first_code(&self, output: usize) -> usize {
-        let Value { shape, lanes, .. } = self.cut.network.values[output];
-        (self.seat.share(shape.channels).start * shape.height * shape.width) << lanes
-    }
-
-    /// Gets the channels of a value, or of its gradient with its codes, that other seats have
-    /// computed.
-    fn gather(&mut self, kind: usize, index: usize) {
-        let network = &self.cut.network;
-        let (value, numbers, codes) = match kind {
-            VALUES => (&network.values[index], &mut self.values[index], &mut [][..]),
-            _ => {
-                let (numbers, codes) = (&mut self.gradients[index], &mut self.codes[index]);
-                (&network.gradients[index], numbers, &mut codes[..])
-            }
-        };
-        let mut whole = std::mem::replace(&mut self.whole[kind][index], true);
-        if !codes.is_empty() {
-            whole &= std::mem::replace(&mut self.whole[CODES][index], true);
-        }
-        if !whole {
-            self.seat.exchange(value, numbers, codes);
-        }
-    }
-}
-
-impl Workspace {
     /// The network as it runs here.
     pub(crate) fn network(&self) -> &Network {
         &self.cut.network
-    }
-
-    /// Gives slabs the rows around them that the convolution `op` reads of its input, or its input
-    /// gradient of the gradient of its output, in the channels that are here.
-    fn fill_halo(&mut self, kind: usize, op: &Op) {
-        let Op::Conv { input, output, shape, .. } = *op else { return };
-        if !self.cut.has_halo(input, output) {
-            return;
-        }
-        let [from, to] = [input, output].map(|it| self.cut.network.values[it].shape);
-        let (ring, value, index) = match kind {
-            VALUES => (shape.reads_around(from, to), &self.layout.values[input], input),
-            _ => {
-                let ring = shape.gradient_reads_around(from, to);
-                (ring, &self.layout.gradients[output], output)
-            }
-        };
-        let (value, place) = self.cut(value, self.whole[kind][index]);
-        let numbers = match kind {
-            VALUES => &mut self.values[index][place],
-            _ => &mut self.gradients[index][place],
-        };
-        slabs::fill_halo(self.cut.images, &value, numbers, ring.top, ring.bottom);
-    }
-}
-
-/// Which channels an operation reads for those that it writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reach {
-    /// The same ones.
-    Own,
-    /// All of them: a convolution.
-    All,
-    /// Others. It is a small operation: every seat does all of it.
-    Other,
-}
-
-impl Reach {
-    fn of(network: &Network, op: &Op) -> Self {
-        let channels = |value: usize| network.values[value].shape.channels;
-        match op {
-            Op::Conv { .. } => Reach::All,
-            _ if channels(op.input()) == channels(op.output()) => Reach::Own,
-            _ => Reach::Other,
-        }
     }
 }
 

@@ -16,6 +16,7 @@ mod ends;
 pub(crate) mod flat;
 pub(crate) mod frame;
 pub(crate) mod halving;
+pub(crate) mod instruction_set;
 pub(crate) mod intake;
 pub(crate) mod isa;
 pub(crate) mod layers;
@@ -65,14 +66,14 @@ macro_rules! multiversion {
                     $avx2($($argument),*)
                 }
                 // SAFETY: the machine was asked whether it has what each of them needs.
-                match crate::kernels::isa::InstructionSet::in_use() {
-                    crate::kernels::isa::InstructionSet::Avx512 => {
+                match crate::kernels::instruction_set::InstructionSet::in_use() {
+                    crate::kernels::instruction_set::InstructionSet::Avx512 => {
                         return unsafe { with_avx512($($argument),*) };
                     }
-                    crate::kernels::isa::InstructionSet::Avx2 => {
+                    crate::kernels::instruction_set::InstructionSet::Avx2 => {
                         return unsafe { with_avx2($($argument),*) };
                     }
-                    crate::kernels::isa::InstructionSet::Portable => {}
+                    crate::kernels::instruction_set::InstructionSet::Portable => {}
                 }
             }
             $portable($($argument),*)

@@ -6,7 +6,7 @@
 
 use super::LANES;
 use super::correlation::{Finish, Pooled, Start, correlate};
-use super::isa::InstructionSet;
+use super::instruction_set::InstructionSet;
 use super::layers::{Source, Target};
 use super::pools::{Memory, TWO_BY_TWO, relu_max_pool};
 use super::taps::Correlation;

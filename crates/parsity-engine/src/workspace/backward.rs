@@ -1,7 +1,8 @@
 //! A block backward through the network: from the gradient of the loss by the scores to that by
 //! the weights.
 
-use super::{GRADIENTS, Pass, Reach, Scratch, Workspace};
+use super::reach::Reach;
+use super::{GRADIENTS, Pass, Scratch, Workspace};
 use crate::conv::{Conv, Filters, InputGradient, Squares, Way, WeightGradient};
 use crate::kernels::correlation::{Finish, Start, correlate};
 use crate::kernels::flat::{flat_input_gradient, flat_weight_gradient, scores_by_taps, see};

@@ -1,6 +1,7 @@
 //! A block forward through the network: from images to scores.
 
-use super::{CODES, Pass, Reach, VALUES, Workspace};
+use super::reach::Reach;
+use super::{CODES, Pass, VALUES, Workspace};
 use crate::conv::{Squares, Way};
 use crate::kernels::LANES;
 use crate::kernels::correlation::{Finish, Start, correlate};
