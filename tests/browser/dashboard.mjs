@@ -26,7 +26,7 @@ step_budget = 1000
 check_every = [{ from_batch_size = 1, steps = 4 }, { from_batch_size = 64, steps = 160 }]
 batch_sizes = [4, 8, 16, 32, 64]
 sparsities = [0.0, 0.8]
-trials = 24
+trials = 60
 validation_share = 0.05
 
 [pruning]
