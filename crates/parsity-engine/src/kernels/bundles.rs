@@ -22,7 +22,7 @@ use std::ops::Range;
 /// The most taps of a bundle: their sums, and addresses, fit into the registers of any machine.
 const MOST: usize = 12;
 /// Vectors of a row of the widest tile, and how many of them pass by at a time. Both were measured: tiles
-/// of eight vectors are up to a fifth slower, though they read less around them.
+/// of eight vectors are slower, though they read less around them.
 const COLUMNS: usize = 32;
 const ABREAST: usize = 4;
 /// Vectors of a tile that are worth adding its sums to lanes, as far as a channel has them.
