@@ -268,7 +268,7 @@ impl<'a> Lowering<'a> {
             Read {
                 source: survivor.channel,
                 target: survivor.filter,
-                list: 0,
+                shift: 0,
                 tap: Tap { offset: offset as u32, weight: survivor.place },
             }
         });
@@ -276,7 +276,8 @@ impl<'a> Lowering<'a> {
             sources: self.channels(),
             targets: shape.filters,
             kept: filters.clone(),
-            lists: 1,
+            shifts: 1,
+            stretches: self.takes_stretches(1),
             alike: shape.filters,
             per_source: match self.dense {
                 true => self.bytes(shape.height * input.columns()),
@@ -344,7 +345,7 @@ impl<'a> Lowering<'a> {
             Read {
                 source: survivor.filter,
                 target: survivor.channel,
-                list: column_shift * row_shifts.len() + row_shift,
+                shift: column_shift * row_shifts.len() + row_shift,
                 tap: Tap { offset: offset as u32, weight: survivor.place },
             }
         });
@@ -359,7 +360,8 @@ impl<'a> Lowering<'a> {
             sources: shape.filters,
             targets: self.channels(),
             kept: kept.clone(),
-            lists: column_shifts.len() * row_shifts.len(),
+            shifts: column_shifts.len() * row_shifts.len(),
+            stretches: self.takes_stretches(column_shifts.len()),
             // Those of one phase.
             alike: self.channels() / (shape.split * shape.split),
             per_source: match dense {
@@ -393,6 +395,13 @@ impl<'a> Lowering<'a> {
             }),
         };
         correlation.checked(self.lanes, self.values)
+    }
+
+    /// Whether taps that read side by side are taken together, if they are told apart by so many column
+    /// shifts. What lies beside a position must be another vector. In a whole layer the order of
+    /// taps does not depend on who works alone: that depends on the seat.
+    fn takes_stretches(&self, column_shifts: usize) -> bool {
+        !self.dense && 1 << self.lanes == LANES && column_shifts == 1
     }
 
     /// How many channels it reads; all numbers of a flat value are channels.

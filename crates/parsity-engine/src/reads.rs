@@ -3,6 +3,7 @@
 //! Apart from where survivors read, because this knows nothing of convolutions: only who reads
 //! which source, and what the nearest cache has room for.
 
+use crate::kernels::stretches::{KINDS, ONE, first_kind};
 use crate::kernels::taps::{Group, SHARERS, Tap, Turn};
 use std::ops::Range;
 
@@ -23,7 +24,7 @@ pub(crate) struct Read {
     pub(crate) source: usize,
     pub(crate) target: usize,
     /// Number of its column and row shift.
-    pub(crate) list: usize,
+    pub(crate) shift: usize,
     pub(crate) tap: Tap,
 }
 
@@ -37,7 +38,9 @@ pub(crate) struct List {
     /// Neighbouring targets of which, in a whole layer, all read the same.
     pub(crate) alike: usize,
     /// Pairs of column and row shifts.
-    pub(crate) lists: usize,
+    pub(crate) shifts: usize,
+    /// Whether taps that read side by side are taken together.
+    pub(crate) stretches: bool,
     /// Bytes that one position reads of one source channel.
     pub(crate) per_source: usize,
     pub(crate) dense: bool,
@@ -67,26 +70,28 @@ impl List {
         for (index, group) in groups.iter().enumerate() {
             group_of[group.first as usize] = Some(index);
         }
+        // Block and group; and shift.
         let place = |read: &Read| {
-            group_of[read.target - self.kept.start]
-                .map(|group| (block(read) * groups.len() + group) * self.lists + read.list)
+            let group = group_of[read.target - self.kept.start]?;
+            Some((block(read) * groups.len() + group, read.shift))
         };
-        let mut starts = vec![0u32; blocks * groups.len() * self.lists + 1];
         reads.retain(|read| self.kept.contains(&read.target) && place(read).is_some());
-        // Counting sort: reads of one place keep their order.
-        for read in &reads {
-            starts[place(read).map_or(0, |place| place + 1)] += 1;
+        reads.sort_by_cached_key(|read| (place(read), read.tap.offset));
+        let mut listed = Vec::with_capacity(reads.len());
+        for reads in reads.chunk_by(|one, next| place(one) == place(next)) {
+            let Some((group, shift)) = place(&reads[0]) else { continue };
+            let mut taps: Vec<Tap> = reads.iter().map(|read| read.tap).collect();
+            while !taps.is_empty() {
+                let kind = if self.stretches { first_kind(&taps) } else { ONE };
+                let list = (group * KINDS.len() + kind) * self.shifts + shift;
+                listed.extend(taps.drain(..KINDS[kind].len()).map(|tap| (list, tap)));
+            }
         }
-        for place in 1..starts.len() {
-            starts[place] += starts[place - 1];
-        }
-        let mut next = starts.clone();
-        let mut taps = vec![Tap { offset: 0, weight: 0 }; reads.len()];
-        for read in &reads {
-            let next = &mut next[place(read).unwrap_or(0)];
-            taps[*next as usize] = read.tap;
-            *next += 1;
-        }
+        listed.sort_by_key(|&(list, _)| list);
+        let lists = blocks * groups.len() * KINDS.len() * self.shifts;
+        let start = |list: usize| listed.partition_point(|&(it, _)| it < list) as u32;
+        let starts = (0..=lists).map(start).collect();
+        let taps = listed.iter().map(|&(_, tap)| tap).collect();
         let turn = |block: usize, (index, group): (usize, &Group)| {
             let turns = &turns[self.kept.start + group.first as usize];
             let turn = Turn::new(index, turns[0] == block, turns[blocks - 1] == block);
@@ -137,7 +142,7 @@ impl List {
 
     /// Reads of one target that are worth a turn: each list of them costs something.
     fn worth(&self) -> usize {
-        if self.dense { 1 } else { WORTH_ALONE + self.lists }
+        if self.dense { 1 } else { WORTH_ALONE + self.shifts }
     }
 
     fn near(&self) -> usize {

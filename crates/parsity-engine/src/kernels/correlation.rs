@@ -15,7 +15,7 @@ use crate::network::Value;
 use std::ops::Range;
 
 /// The widest tile, in vectors.
-const COLUMNS: usize = 12;
+const COLUMNS: usize = 8;
 
 /// Into how many pieces a row of `count` vectors is cut, of a target that reads alone. Four rows of
 /// six vectors read less around them than two of twelve.
@@ -218,10 +218,17 @@ impl<'a> Reads<'a> {
         if turn.ends { self.call.finish } else { Finish::Keep }
     }
 
-    /// Where the taps of a group with column shift number `column` stand.
+    /// Where the taps of a group with column shift number `column` stand, of sharers.
     #[inline(always)]
     pub(super) fn places(&self, group: usize, column: usize) -> Range<usize> {
         self.call.correlation.places(self.block, group, column, self.shifts)
+    }
+
+    /// Where the steps of a target that reads alone stand, of `kind` and with column shift number
+    /// `column`.
+    #[inline(always)]
+    pub(super) fn steps(&self, group: usize, kind: usize, column: usize) -> Range<usize> {
+        self.call.correlation.steps(self.block, group, kind, column, self.shifts)
     }
 
     /// What is left of each row after number `done`: less than a vector.

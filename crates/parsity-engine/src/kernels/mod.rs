@@ -28,6 +28,7 @@ pub(crate) mod pools;
 pub(crate) mod products;
 pub(crate) mod slabs;
 pub(crate) mod steps;
+pub(crate) mod stretches;
 pub(crate) mod taps;
 mod tile;
 pub(crate) mod vector;

@@ -1,125 +1,122 @@
 //! Taps as the loop over them meets them, and a look ahead at where they read.
 //!
-//! A target that reads alone loads a number for every product. A machine has room for few loads
+//! A target that reads alone loads about a number for every product. A machine has room for few loads
 //! that wait for their address: where the address was itself loaded just before, everything behind
-//! it stands still. So the address of a tap is worked out some taps before its turn, and its weight
-//! stands beside its offset.
+//! it stands still. So the address of a stretch of taps is worked out some stretches before its turn,
+//! and its weights stand beside its offset.
 
 #![allow(unsafe_code)]
 
+use super::stretches::{KINDS, LONGEST};
 use super::taps::Tap;
-use super::vector::{Vector, at_hand, at_once};
+use super::vector::at_once;
 use std::ops::Range;
 
-/// A tap with its weight.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A stretch of taps with their weights.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Step {
-    /// What it reads, in numbers, relative to the first one of a tile.
+    /// What its first tap reads, in numbers, relative to the first one of a tile.
     offset: u32,
-    weight: f32,
+    pub(super) weights: [f32; LONGEST],
 }
 
 /// Steps behind the last one that somebody may look at.
-const AHEAD: usize = 6;
+const AHEAD: usize = 5;
 
-/// The steps of taps, and so many more that whoever looks ahead finds some.
+/// The stretches of lists of taps, and so many steps more that whoever looks ahead finds some.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Steps(Vec<Step>);
+pub(crate) struct Steps {
+    steps: Vec<Step>,
+    /// Those of each list: `starts[i]..starts[i + 1]`.
+    starts: Vec<u32>,
+}
 
 impl Steps {
-    /// Those of `taps`, for `1 << lanes` images.
-    pub(super) fn new(taps: &[Tap], lanes: u32) -> Self {
-        let offsets = taps.iter().map(|tap| tap.offset << lanes).chain([0; AHEAD]);
-        Steps(offsets.map(|offset| Step { offset, weight: 0.0 }).collect())
+    /// Those of `lists`, each with the kind of its stretches, for `1 << lanes` images.
+    pub(super) fn new<'a>(
+        lists: impl Iterator<Item = (usize, &'a [Tap])>,
+        lanes: u32,
+    ) -> Self {
+        let (mut steps, mut starts) = (vec![], vec![0]);
+        for (kind, taps) in lists {
+            let stretches = taps.chunks(KINDS[kind].len());
+            steps.extend(stretches.map(|taps| Step {
+                offset: taps[0].offset << lanes,
+                ..Step::default()
+            }));
+            starts.push(steps.len() as u32);
+        }
+        steps.extend([Step::default(); AHEAD]);
+        Steps { steps, starts }
     }
 
-    /// Takes over the weights of the taps at `places`, which are `taps`.
-    pub(super) fn weigh(&mut self, places: Range<usize>, taps: &[Tap], values: &[f32]) {
-        for (step, tap) in self.0[places].iter_mut().zip(taps) {
-            step.weight = values[tap.weight as usize];
+    /// Those of some lists that stand side by side.
+    #[inline(always)]
+    pub(super) fn of(&self, lists: Range<usize>) -> Range<usize> {
+        match self.starts.is_empty() {
+            true => 0..0,
+            false => self.starts[lists.start] as usize..self.starts[lists.end] as usize,
         }
     }
 
-    /// Step number `step`.
-    ///
-    /// # Safety
-    /// There are taps, and `step` is at most as many.
-    #[inline(always)]
-    pub(super) unsafe fn at(&self, step: usize) -> *const Step {
-        // SAFETY: as the caller promises; there are more steps than taps.
-        unsafe { self.0.as_ptr().add(step) }
+    /// Takes over the weights of a list's `taps`.
+    pub(super) fn weigh(&mut self, list: usize, kind: usize, taps: &[Tap], values: &[f32]) {
+        let steps = self.of(list..list + 1);
+        let stretches = taps.chunks(KINDS[kind].len());
+        for (step, taps) in self.steps[steps].iter_mut().zip(stretches) {
+            for (weight, tap) in step.weights.iter_mut().zip(taps) {
+                *weight = values[tap.weight as usize];
+            }
+        }
     }
 }
 
-/// Steps two by two, of which the next addresses are known already.
+/// Steps one by one, of which the next addresses are known already.
 pub(super) struct Ahead<'a> {
     steps: &'a Steps,
     source: *const f32,
     /// The next one, and where it and those after it read.
     step: *const Step,
-    first: *const f32,
-    second: *const f32,
-    third: *const f32,
-    fourth: *const f32,
+    next: [*const f32; 4],
 }
 
 impl<'a> Ahead<'a> {
     /// For tiles whose first number reads `source` with offset 0. It goes nowhere yet.
     #[inline(always)]
     pub(super) fn new(steps: &'a Steps, source: *const f32) -> Self {
-        let (step, first) = (std::ptr::null(), std::ptr::null());
-        Ahead { steps, source, step, first, second: first, third: first, fourth: first }
+        Ahead { steps, source, step: std::ptr::null(), next: [std::ptr::null(); 4] }
     }
 
     /// Step number `step` is the next one. Lists follow each other, so mostly it is already.
     ///
     /// # Safety
-    /// There are taps, and `step` is at most as many.
+    /// There are steps, and `step` is at most as many.
     #[inline(always)]
     pub(super) unsafe fn go_to(&mut self, step: usize) {
-        // SAFETY: as the caller promises; there are more steps than taps.
+        // SAFETY: as the caller promises; there are some more behind the last one.
         unsafe {
-            let step = self.steps.at(step);
+            let step = self.steps.steps.as_ptr().add(step);
             if step != self.step {
                 self.step = step;
-                self.first = at_hand(address(step, 0, self.source));
-                self.second = at_hand(address(step, 1, self.source));
-                self.third = at_hand(address(step, 2, self.source));
-                self.fourth = at_hand(address(step, 3, self.source));
+                for next in 0..4 {
+                    self.next[next] = at_once(address(step, next, self.source));
+                }
             }
         }
     }
 
-    /// What the next two steps read, and their weights.
-    ///
-    /// # Safety
-    /// It has gone somewhere, and there are two more steps.
-    #[inline(always)]
-    pub(super) unsafe fn take_two<V: Vector>(&mut self) -> [(*const f32, V); 2] {
-        // SAFETY: as the caller promises; there are more steps than taps.
-        unsafe {
-            let weights = [(*self.step).weight, (*self.step.add(1)).weight];
-            let taken = [(self.first, V::splat(weights[0])), (self.second, V::splat(weights[1]))];
-            (self.first, self.second) = (self.third, self.fourth);
-            // Before anything else: behind all that these two read, they would wait for their turn.
-            self.third = at_once(address(self.step, 4, self.source));
-            self.fourth = at_once(address(self.step, 5, self.source));
-            self.step = self.step.add(2);
-            taken
-        }
-    }
-
-    /// What the next step reads, and its weight.
+    /// What the next step reads, and its weights.
     ///
     /// # Safety
     /// It has gone somewhere, and there is another step.
     #[inline(always)]
-    pub(super) unsafe fn take<V: Vector>(&mut self) -> (*const f32, V) {
-        // SAFETY: as the caller promises; there are more steps than taps.
+    pub(super) unsafe fn take(&mut self) -> (*const f32, &'a [f32; LONGEST]) {
+        // SAFETY: as the caller promises; there are some more behind the last one.
         unsafe {
-            let taken = (self.first, V::splat((*self.step).weight));
-            (self.first, self.second, self.third) = (self.second, self.third, self.fourth);
-            self.fourth = at_hand(address(self.step, 4, self.source));
+            let taken = (self.next[0], &(*self.step).weights);
+            let [_, first, second, third] = self.next;
+            // Before anything else: behind all that this one reads, it would wait for its turn.
+            self.next = [first, second, third, at_once(address(self.step, 4, self.source))];
             self.step = self.step.add(1);
             taken
         }

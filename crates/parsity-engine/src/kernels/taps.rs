@@ -6,6 +6,7 @@
 //! no target lies outside of its value.
 
 use super::steps::Steps;
+use super::stretches::{KINDS, ONE};
 use std::ops::Range;
 
 /// How many targets share the reading, where they can.
@@ -49,6 +50,9 @@ pub(crate) struct Turn {
 pub(crate) struct Noted {
     /// Where its taps stand, those of all shifts.
     taps: (u32, u32),
+    /// The first of its steps, and how many there are of each kind, if it reads alone.
+    pub(super) step: u32,
+    pub(super) counts: [u32; KINDS.len()],
     /// Its first target, and where that stands.
     pub(super) target: u32,
     pub(super) place: u32,
@@ -108,8 +112,9 @@ pub(crate) struct Correlation {
     pub(crate) taps: Vec<Tap>,
     /// The same with their weights, if any target reads alone.
     pub(crate) steps: Steps,
-    /// Taps of (block, group, column shift, row shift): `starts[i]..starts[i + 1]`, in this
-    /// order. A *block* is as many source channels as the nearest cache has room for.
+    /// Lists of taps, those of (block, group, kind of stretches, column shift, row shift):
+    /// `starts[i]..starts[i + 1]`, in this order. A *block* is as many source channels as the
+    /// nearest cache has room for.
     pub(crate) starts: Vec<u32>,
     pub(crate) groups: Vec<Group>,
     /// The groups that have a turn in each block, in order.
@@ -162,8 +167,13 @@ impl Correlation {
         }
         assert!(self.biases.is_empty() || self.biases.len() == self.targets.len());
         assert!(self.biases.iter().all(|&place| place == NONE || (place as usize) < values));
+        self.check_stretches();
         if self.groups.iter().any(|group| !group.shared) {
-            self.steps = Steps::new(&self.taps, lanes);
+            let lists = (0..self.starts.len() - 1).map(|list| match self.group_of(list).shared {
+                true => (ONE, &[][..]),
+                false => (self.kind_of(list), self.list(list)),
+            });
+            self.steps = Steps::new(lists, lanes);
         }
         self.note();
         self
@@ -174,11 +184,18 @@ impl Correlation {
         let mut turns = std::mem::take(&mut self.turns);
         for (block, turns) in turns.iter_mut().enumerate() {
             for turn in turns {
-                let taps = self.tap_places(block, turn.group as usize);
-                let target = self.groups[turn.group as usize].first;
+                let group = turn.group as usize;
+                let taps = self.tap_places(block, group);
+                let target = self.groups[group].first;
                 let bias = self.biases.get(target as usize).filter(|_| turn.begins);
+                let steps: [_; KINDS.len()] = std::array::from_fn(|kind| {
+                    let first = self.lists(block, group, kind, 0, &(0..0)).start;
+                    self.steps.of(first..first + self.column_shifts.len() * self.row_shifts.len())
+                });
                 turn.noted = Noted {
                     taps: (taps.start as u32, taps.end as u32),
+                    step: steps[0].start as u32,
+                    counts: steps.map(|it| it.len() as u32),
                     target,
                     place: self.targets[target as usize],
                     bias: bias.copied().unwrap_or(NONE),
@@ -194,10 +211,26 @@ impl Correlation {
         if sharing == self.groups.len() {
             return;
         }
+        let lists = self.lists_per_block();
         for block in 0..self.blocks() {
-            let (first, last) = (self.tap_places(block, sharing), self.groups.len() - 1);
-            let places = first.start..self.tap_places(block, last).end;
-            self.steps.weigh(places.clone(), &self.taps[places], values);
+            let first = block * lists + sharing * self.lists_per_group();
+            for list in first..(block + 1) * lists {
+                let taps = self.starts[list] as usize..self.starts[list + 1] as usize;
+                self.steps.weigh(list, self.kind_of(list), &self.taps[taps], values);
+            }
+        }
+    }
+
+    /// Lists are whole stretches of their kind.
+    fn check_stretches(&self) {
+        for list in 0..self.starts.len() - 1 {
+            let (distances, taps) = (KINDS[self.kind_of(list)], self.list(list));
+            let alone = distances.len() == 1 || !self.group_of(list).shared;
+            assert!(alone || taps.is_empty(), "sharers read one by one");
+            for stretch in taps.chunks(distances.len()) {
+                let found = stretch.iter().map(|tap| tap.offset - stretch[0].offset);
+                assert!(found.eq(distances.iter().copied()), "no such stretch");
+            }
         }
     }
 
@@ -222,7 +255,25 @@ impl Correlation {
     }
 
     fn lists_per_block(&self) -> usize {
-        self.groups.len() * self.column_shifts.len() * self.row_shifts.len()
+        self.groups.len() * self.lists_per_group()
+    }
+
+    #[inline(always)]
+    fn lists_per_group(&self) -> usize {
+        self.column_shifts.len() * KINDS.len() * self.row_shifts.len()
+    }
+
+    /// The kind of a list's stretches.
+    fn kind_of(&self, list: usize) -> usize {
+        list / (self.column_shifts.len() * self.row_shifts.len()) % KINDS.len()
+    }
+
+    fn group_of(&self, list: usize) -> Group {
+        self.groups[list / self.lists_per_group() % self.groups.len()]
+    }
+
+    fn list(&self, list: usize) -> &[Tap] {
+        &self.taps[self.starts[list] as usize..self.starts[list + 1] as usize]
     }
 
     pub(crate) fn blocks(&self) -> usize {
@@ -238,12 +289,28 @@ impl Correlation {
     /// Where they stand.
     #[inline(always)]
     pub(super) fn tap_places(&self, block: usize, group: usize) -> Range<usize> {
-        let lists = self.column_shifts.len() * self.row_shifts.len();
+        let lists = self.lists_per_group();
         let first = (block * self.groups.len() + group) * lists;
         self.starts[first] as usize..self.starts[first + lists] as usize
     }
 
-    /// Where those of them stand with column shift number `column`, and row shifts number `rows`.
+    /// The lists of a group in a block with stretches of `kind`, column shift number `column` and row
+    /// shifts number `rows`.
+    #[inline(always)]
+    fn lists(
+        &self,
+        block: usize,
+        group: usize,
+        kind: usize,
+        column: usize,
+        rows: &Range<usize>,
+    ) -> Range<usize> {
+        let kinds = (block * self.groups.len() + group) * KINDS.len() + kind;
+        let first = (kinds * self.column_shifts.len() + column) * self.row_shifts.len();
+        first + rows.start..first + rows.end
+    }
+
+    /// Where the taps of such lists stand, of sharers, who read one by one.
     #[inline(always)]
     pub(super) fn places(
         &self,
@@ -252,10 +319,21 @@ impl Correlation {
         column: usize,
         rows: &Range<usize>,
     ) -> Range<usize> {
-        let columns = (block * self.groups.len() + group) * self.column_shifts.len();
-        let first = (columns + column) * self.row_shifts.len();
-        let (start, end) = (self.starts[first + rows.start], self.starts[first + rows.end]);
-        start as usize..end as usize
+        let lists = self.lists(block, group, ONE, column, rows);
+        self.starts[lists.start] as usize..self.starts[lists.end] as usize
+    }
+
+    /// Where the steps of such lists stand, of a target that reads alone.
+    #[inline(always)]
+    pub(super) fn steps(
+        &self,
+        block: usize,
+        group: usize,
+        kind: usize,
+        column: usize,
+        rows: &Range<usize>,
+    ) -> Range<usize> {
+        self.steps.of(self.lists(block, group, kind, column, rows))
     }
 
     /// The row shifts that bring any of `rows` into the source.

@@ -8,8 +8,10 @@
 
 use super::correlation::{Call, Reads};
 use super::isa::Isa;
+use super::LANES;
 use super::steps::Ahead;
-use super::taps::SHARERS;
+use super::stretches::{ASTRIDE, BESIDE, KINDS, LONGEST, ONE, THREE};
+use super::taps::{Noted, SHARERS, Turn};
 use super::vector::{Vector, at_hand};
 use std::ops::Range;
 
@@ -25,8 +27,7 @@ pub(super) fn rows_of_a_tile(rows: usize) -> usize {
     match rows {
         0 | 1 => 1,
         2 | 3 => rows,
-        4..8 => 4,
-        _ => 8,
+        _ => 4,
     }
 }
 
@@ -51,22 +52,59 @@ macro_rules! sized {
     };
 }
 
+/// Adds what the taps of a stretch of kind `KIND` read, times their weights.
+///
+/// # Safety
+/// It reads numbers that are there.
+#[inline(always)]
+unsafe fn add<V: Vector, const KIND: usize, const ROWS: usize, const COLUMNS: usize>(
+    (source, weights): (*const f32, &[f32; LONGEST]),
+    source_row: usize,
+    sums: &mut [[V; COLUMNS]; ROWS],
+) {
+    let distances = KINDS[KIND];
+    // Vectors from one position to the next.
+    let apart = LANES / V::WIDTH;
+    let mut splats = [V::splat(0.0); LONGEST];
+    for tap in 0..distances.len() {
+        splats[tap] = V::splat(weights[tap]);
+    }
+    for row in 0..ROWS {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let source = at_hand(source.add(row * source_row));
+            let last = distances[distances.len() - 1] as usize * apart;
+            for column in 0..COLUMNS + last {
+                let x = V::load(source.add(column * V::WIDTH));
+                for tap in 0..distances.len() {
+                    let behind = distances[tap] as usize * apart;
+                    if column >= behind && column - behind < COLUMNS {
+                        let sum = &mut sums[row][column - behind];
+                        *sum = sum.add_product(splats[tap], x);
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Adds what a tap reads, times its weight, to the columns `FIRST..FIRST + SEEN`.
 ///
 /// # Safety
 /// It reads numbers that are there.
 #[inline(always)]
-unsafe fn add<
+unsafe fn add_seen<
     V: Vector,
     const FIRST: usize,
     const ROWS: usize,
     const COLUMNS: usize,
     const SEEN: usize,
 >(
-    (source, weight): (*const f32, V),
+    (source, weights): (*const f32, &[f32; LONGEST]),
     source_row: usize,
     sums: &mut [[V; COLUMNS]; ROWS],
 ) {
+    let weight = V::splat(weights[0]);
     for row in 0..ROWS {
         // SAFETY: as the caller promises.
         unsafe {
@@ -141,10 +179,6 @@ impl Tile<'_> {
                     (1, 6),
                     (1, 7),
                     (1, 8),
-                    (1, 9),
-                    (1, 10),
-                    (1, 11),
-                    (1, 12),
                     (2, 1),
                     (2, 2),
                     (2, 3),
@@ -153,10 +187,6 @@ impl Tile<'_> {
                     (2, 6),
                     (2, 7),
                     (2, 8),
-                    (2, 9),
-                    (2, 10),
-                    (2, 11),
-                    (2, 12),
                     (3, 1),
                     (3, 2),
                     (3, 3),
@@ -171,9 +201,6 @@ impl Tile<'_> {
                     (4, 4),
                     (4, 5),
                     (4, 6),
-                    (8, 1),
-                    (8, 2),
-                    (8, 3),
                 ]
             );
         }
@@ -212,27 +239,69 @@ impl Tile<'_> {
         target: &mut [f32],
     ) {
         let correlation = self.reads.call.correlation;
+        // Shifts lie side by side: if all of them matter, so do all taps.
         let all = self.reads.shifts.len() == correlation.row_shifts.len();
         // SAFETY: as the caller promises.
         unsafe {
             let mut ahead = Ahead::new(&correlation.steps, self.source());
             for &turn in self.reads.turns {
-                let group = turn.group as usize;
                 let mut sums = [[[V::splat(0.0); COLUMNS]; ROWS]; SHARERS];
                 self.begin::<V, SHARERS, ROWS, COLUMNS>(turn, target, &mut sums);
-                // Shifts lie side by side: if all of them matter, so do all taps.
-                if all {
-                    let taps = turn.taps();
-                    self.seen::<V, 0, SHARERS, ROWS, COLUMNS, COLUMNS>(taps, &mut ahead, &mut sums);
+                let group = turn.group as usize;
+                if SHARERS == 1 {
+                    self.alone::<V, ROWS, COLUMNS>(turn, all, &mut ahead, &mut sums[0]);
+                } else if all {
+                    self.shared::<V, 0, SHARERS, ROWS, COLUMNS, COLUMNS>(turn.taps(), &mut sums);
                 } else {
                     for column in 0..correlation.column_shifts.len() {
                         let taps = self.reads.places(group, column);
-                        self.seen::<V, 0, SHARERS, ROWS, COLUMNS, COLUMNS>(
-                            taps, &mut ahead, &mut sums,
-                        );
+                        self.shared::<V, 0, SHARERS, ROWS, COLUMNS, COLUMNS>(taps, &mut sums);
                     }
                 }
                 self.end::<V, SHARERS, ROWS, COLUMNS>(turn, &sums, target);
+            }
+        }
+    }
+
+    /// Adds what a target that reads alone reads in its turn, of `all` shifts or some: stretches of one
+    /// kind after the other.
+    ///
+    /// # Safety
+    /// As for `sum`.
+    #[inline(always)]
+    unsafe fn alone<V: Vector, const ROWS: usize, const COLUMNS: usize>(
+        &self,
+        turn: Turn,
+        all: bool,
+        ahead: &mut Ahead,
+        sums: &mut [[V; COLUMNS]; ROWS],
+    ) {
+        let Call { correlation, lanes, .. } = self.reads.call;
+        let source_row = correlation.grid.source_row << lanes;
+        let Noted { step, counts, .. } = turn.noted;
+        let columns = if all { 1 } else { correlation.column_shifts.len() };
+        // SAFETY: as the caller promises.
+        unsafe {
+            ahead.go_to(step as usize);
+            for column in 0..columns {
+                macro_rules! kinds {
+                    ($($kind:ident)*) => { $(
+                        let mut count = counts[$kind] as usize;
+                        if !all {
+                            let steps = self.reads.steps(turn.group as usize, $kind, column);
+                            ahead.go_to(steps.start);
+                            count = steps.len();
+                        }
+                        for _ in 0..count {
+                            add::<V, $kind, ROWS, COLUMNS>(ahead.take(), source_row, sums);
+                        }
+                    )* };
+                }
+                // Narrower vectors meet several images of a position, and no stretches.
+                if V::WIDTH >= 4 {
+                    kinds!(THREE BESIDE ASTRIDE);
+                }
+                kinds!(ONE);
             }
         }
     }
@@ -254,21 +323,32 @@ impl Tile<'_> {
     ) {
         // SAFETY: as the caller promises.
         unsafe {
-            let correlation = self.reads.call.correlation;
+            let Call { correlation, lanes, .. } = self.reads.call;
+            let source_row = correlation.grid.source_row << lanes;
             let mut ahead = Ahead::new(&correlation.steps, self.source());
             for &turn in self.reads.turns {
                 let group = turn.group as usize;
                 let mut sums = [[[V::splat(0.0); COLUMNS]; ROWS]; SHARERS];
                 self.begin::<V, SHARERS, ROWS, COLUMNS>(turn, target, &mut sums);
                 for (index, &shift) in correlation.column_shifts.iter().enumerate() {
-                    let taps = self.reads.places(group, index);
                     // Constants, so that every sum has a register of its own.
                     macro_rules! seen {
                         ($($first:literal)*) => {
                             match -shift {
-                                $($first => self.seen::<V, $first, SHARERS, ROWS, COLUMNS, SEEN>(
-                                    taps, &mut ahead, &mut sums,
-                                ),)*
+                                $($first => if SHARERS == 1 {
+                                    let steps = self.reads.steps(group, ONE, index);
+                                    ahead.go_to(steps.start);
+                                    for _ in steps {
+                                        add_seen::<V, $first, ROWS, COLUMNS, SEEN>(
+                                            ahead.take(), source_row, &mut sums[0],
+                                        );
+                                    }
+                                } else {
+                                    let taps = self.reads.places(group, index);
+                                    self.shared::<V, $first, SHARERS, ROWS, COLUMNS, SEEN>(
+                                        taps, &mut sums,
+                                    );
+                                })*
                                 shift => unreachable!("a column shift of {shift}"),
                             }
                         };
@@ -280,13 +360,13 @@ impl Tile<'_> {
         }
     }
 
-    /// Adds the taps at `taps`, which see the columns `FIRST..FIRST + SEEN`. A lone target looks
-    /// ahead.
+    /// Adds the taps at `taps`, which see the columns `FIRST..FIRST + SEEN`, of targets that share what
+    /// they read.
     ///
     /// # Safety
     /// As for `sum`.
     #[inline(always)]
-    unsafe fn seen<
+    unsafe fn shared<
         V: Vector,
         const FIRST: usize,
         const SHARERS: usize,
@@ -296,7 +376,6 @@ impl Tile<'_> {
     >(
         &self,
         taps: Range<usize>,
-        ahead: &mut Ahead,
         sums: &mut [[[V; COLUMNS]; ROWS]; SHARERS],
     ) {
         let Call { correlation, lanes, values, .. } = self.reads.call;
@@ -304,22 +383,6 @@ impl Tile<'_> {
         let step = correlation.step;
         // SAFETY: as the caller promises.
         unsafe {
-            if SHARERS == 1 {
-                ahead.go_to(taps.start);
-                let sums = &mut sums[0];
-                // Lists that are told apart by column are short.
-                let pairs = if SEEN == COLUMNS { taps.len() / 2 } else { 0 };
-                for _ in 0..pairs {
-                    let [one, other] = ahead.take_two::<V>();
-                    add::<V, FIRST, ROWS, COLUMNS, SEEN>(one, source_row, sums);
-                    add::<V, FIRST, ROWS, COLUMNS, SEEN>(other, source_row, sums);
-                }
-                for _ in 2 * pairs..taps.len() {
-                    let last = ahead.take::<V>();
-                    add::<V, FIRST, ROWS, COLUMNS, SEEN>(last, source_row, sums);
-                }
-                return;
-            }
             let source = self.source();
             let values = values.as_ptr().add(self.sharer * step);
             for tap in &correlation.taps[taps] {
