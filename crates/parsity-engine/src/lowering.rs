@@ -7,11 +7,11 @@ mod ways;
 
 use crate::conv::{Conv, InputGradient, Way, WeightGradient};
 use crate::kernels::LANES;
-use crate::kernels::bundles::{self, Bundles};
 use crate::kernels::correlation::piece;
 use crate::kernels::flat::scores_by_taps;
 use crate::kernels::frame::Frame;
 use crate::kernels::products::Places;
+use crate::kernels::pruned_gradient::Passage;
 use crate::kernels::steps::Steps;
 use crate::kernels::taps::{Correlation, Grid, Mask, NONE, Tap};
 use crate::layout::{
@@ -20,7 +20,7 @@ use crate::layout::{
 use crate::network::{ConvShape, Flow, Network, Op, Value};
 use crate::pattern::Pattern;
 use crate::program::Program;
-use crate::reads::{List, Read};
+use crate::reads::{List, Read, Sorted};
 use crate::seats::Seat;
 use crate::shape::Shape;
 use crate::slabs::Cut;
@@ -223,18 +223,13 @@ impl<'a> Lowering<'a> {
     /// The gradient of what `filters` write.
     fn places(&self, filters: &Range<usize>, forward: &Correlation) -> Places {
         let (gradient, _) = self.output_gradient.part(filters);
-        let layer = bundles::Layer {
-            survivors: self.locals.len(),
-            filters: self.shape.filters,
-            channels: self.channels(),
-            kernel: (self.shape.height, self.shape.width),
-        };
-        let bundles = if self.dense { None } else { Bundles::new(forward, &layer, self.lanes) };
+        let pruned = !self.dense && self.kind == Kind::Taps;
+        let passage = pruned.then(|| Passage::new(forward, self.channels(), self.lanes)).flatten();
         Places {
             targets: (0..filters.len()).map(|it| gradient.row(it, 0) as u32).collect(),
             row: gradient.columns(),
             len: gradient.len(),
-            bundles,
+            passage,
         }
     }
 
@@ -285,7 +280,7 @@ impl<'a> Lowering<'a> {
             },
             dense: self.dense,
         };
-        let (taps, starts, groups, turns) = list.sorted(reads.collect());
+        let Sorted { taps, starts, groups, blocks, rounds } = list.sorted(reads.collect());
         let correlation = Correlation {
             grid,
             source_len: input.len(),
@@ -294,7 +289,8 @@ impl<'a> Lowering<'a> {
             steps: Steps::default(),
             starts,
             groups,
-            turns,
+            blocks,
+            rounds,
             row_shifts: vec![0],
             source_rows: self.height,
             column_shifts: vec![0],
@@ -370,7 +366,7 @@ impl<'a> Lowering<'a> {
             },
             dense,
         };
-        let (taps, starts, groups, turns) = list.sorted(reads.collect());
+        let Sorted { taps, starts, groups, blocks, rounds } = list.sorted(reads.collect());
         let target = |channel: usize| (self.channel_start(input, channel) - place.start) as u32;
         let correlation = Correlation {
             grid,
@@ -380,7 +376,8 @@ impl<'a> Lowering<'a> {
             steps: Steps::default(),
             starts,
             groups,
-            turns,
+            blocks,
+            rounds,
             row_shifts,
             source_rows: output.shape.height,
             column_shifts,

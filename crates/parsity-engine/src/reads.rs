@@ -4,7 +4,7 @@
 //! which source, and what the nearest cache has room for.
 
 use crate::kernels::stretches::{KINDS, ONE, first_kind};
-use crate::kernels::taps::{Group, SHARERS, Tap, Turn};
+use crate::kernels::taps::{Group, Round, SHARERS, Tap, Turn};
 use std::ops::Range;
 
 /// Bytes of a source that should stay in the nearest cache while all targets read it.
@@ -46,14 +46,20 @@ pub(crate) struct List {
     pub(crate) dense: bool,
 }
 
+/// The reads of a correlation in the order in which they are done.
+pub(crate) struct Sorted {
+    /// Sharers are represented by the first of them.
+    pub(crate) taps: Vec<Tap>,
+    /// Where each list of taps begins.
+    pub(crate) starts: Vec<u32>,
+    pub(crate) groups: Vec<Group>,
+    pub(crate) blocks: usize,
+    pub(crate) rounds: Vec<Round>,
+}
+
 impl List {
-    /// Taps in the order (block of sources, group of targets, shift), where each begins,
-    /// the groups, and which of them have a turn in each block. Sharers are represented by the
-    /// first of them.
-    pub(crate) fn sorted(
-        &self,
-        mut reads: Vec<Read>,
-    ) -> (Vec<Tap>, Vec<u32>, Vec<Group>, Vec<Vec<Turn>>) {
+    /// Sorts `reads` by block of sources, group of targets, kind of stretches and shift.
+    pub(crate) fn sorted(&self, mut reads: Vec<Read>) -> Sorted {
         // Few taps are not worth many blocks: each costs a turn of loading and storing sums.
         let near = (self.near() / self.per_source).clamp(1, self.sources);
         let worth = reads.len() / (self.targets * WORTH);
@@ -97,9 +103,14 @@ impl List {
             let turn = Turn::new(index, turns[0] == block, turns[blocks - 1] == block);
             turns.contains(&block).then_some(turn)
         };
-        let turns_of = |block| groups.iter().enumerate().filter_map(move |it| turn(block, it));
-        let turns = (0..blocks).map(|block| turns_of(block).collect()).collect();
-        (taps, starts, groups, turns)
+        let round = |(block, shared): (usize, bool)| {
+            let own = groups.iter().enumerate().filter(|(_, group)| group.shared == shared);
+            let turns: Vec<Turn> = own.filter_map(|it| turn(block, it)).collect();
+            (!turns.is_empty()).then_some(Round { block, shared, turns })
+        };
+        let rounds = (0..blocks).flat_map(|block| [(block, true), (block, false)]);
+        let rounds = rounds.filter_map(round).collect();
+        Sorted { taps, starts, groups, blocks, rounds }
     }
 
     /// Who shares what is read: as many as can, then those that are left over.

@@ -11,10 +11,10 @@ mod reach;
 
 use crate::conv::Conv;
 use crate::examples::Material;
-use crate::kernels::bundles::lanes_of;
 use crate::kernels::intake::take_in;
 use crate::kernels::layers::Source;
 use crate::kernels::moves::ask_for;
+use crate::kernels::pruned_gradient::lanes_of;
 use crate::kernels::slabs::Takes;
 use crate::kernels::winners::Lists;
 use crate::kernels::{LANES, layers, loss, pools, winograd, winograd_gradient};

@@ -7,15 +7,17 @@
 #![allow(unsafe_code)]
 
 use super::isa::{Avx512, Isa};
-use super::taps::{Correlation, Turn};
+use super::taps::{Correlation, Round, Turn};
 use super::tile::{Tile, rows_of_a_tile, rows_that_fit};
 use super::vector::Vector;
 use super::{LANES, multiversion};
 use crate::network::Value;
 use std::ops::Range;
 
-/// The widest tile, in vectors.
+/// The widest tile of a target that reads alone, in vectors; and the widest piece of a row of those
+/// that share what they read.
 const COLUMNS: usize = 8;
+const SHARED_COLUMNS: usize = 12;
 
 /// Into how many pieces a row of `count` vectors is cut, of a target that reads alone. Four rows of
 /// six vectors read less around them than two of twelve.
@@ -28,7 +30,7 @@ fn pieces_alone(count: usize) -> usize {
 /// vectors are as wide as can be and targets read alone; `whole` rows, if they are not cut.
 pub(crate) fn piece(row: usize, whole: bool) -> (usize, usize) {
     let count = row.div_ceil(LANES);
-    let pieces = if whole { count.div_ceil(COLUMNS) } else { pieces_alone(count) };
+    let pieces = if whole { count.div_ceil(SHARED_COLUMNS) } else { pieces_alone(count) };
     let columns = count.div_ceil(pieces);
     (rows_that_fit(Avx512::ALONE, columns), columns * LANES)
 }
@@ -94,7 +96,7 @@ fn correlate_rows<I: Isa>(
     if matches!(finish, Finish::Pool(_)) {
         assert!(start == Start::Bias);
     }
-    if !matches!(finish, Finish::Pool(_)) || correlation.blocks() > 1 {
+    if !matches!(finish, Finish::Pool(_)) || correlation.blocks > 1 {
         assert!(rows.len() <= correlation.grid.strip);
         assert!(target.len() >= correlation.target_len << lanes);
     }
@@ -149,7 +151,7 @@ impl<'a> Call<'a> {
         let unit = if pools { 2 } else { 1 };
         let pieces = match self.correlation.is_cut() && !pools {
             true => pieces_alone(count),
-            false => count.div_ceil(COLUMNS),
+            false => count.div_ceil(SHARED_COLUMNS),
         };
         let pieces = pieces.max(1);
         let cut = |piece: usize| count / unit * piece / pieces * unit;
@@ -163,12 +165,14 @@ impl<'a> Call<'a> {
             let shifts = self.correlation.shifts(&rows);
             for piece in 0..pieces {
                 let columns = cut(piece)..cut(piece + 1);
-                for reads in self.reads(&shifts) {
+                for index in 0..self.correlation.rounds.len() {
+                    let reads = self.reads(index, &shifts);
                     reads.run::<I, V>(rows.clone(), columns.clone(), target);
                 }
             }
             if count * V::WIDTH < width << self.lanes {
-                for reads in self.reads(&shifts) {
+                for index in 0..self.correlation.rounds.len() {
+                    let reads = self.reads(index, &shifts);
                     reads.rest::<I, V>(rows.clone(), count * V::WIDTH, target);
                 }
             }
@@ -176,20 +180,14 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Groups of either kind, for each block of sources.
+    /// What is read in round number `index`.
     #[inline(always)]
-    fn reads<'b>(self, shifts: &'b Range<usize>) -> impl Iterator<Item = Reads<'b>>
+    fn reads<'b>(self, index: usize, shifts: &'b Range<usize>) -> Reads<'b>
     where
         'a: 'b,
     {
-        let Correlation { groups, turns, .. } = self.correlation;
-        turns.iter().enumerate().flat_map(move |(block, turns)| {
-            let sharing = turns.partition_point(|turn| groups[turn.group as usize].shared);
-            let (sharing, alone) = turns.split_at(sharing);
-            let kinds = [(true, sharing), (false, alone)].into_iter();
-            let kinds = kinds.filter(|(_, turns)| !turns.is_empty());
-            kinds.map(move |(shared, turns)| Reads { call: self, block, shared, turns, shifts })
-        })
+        let Round { block, shared, ref turns } = self.correlation.rounds[index];
+        Reads { call: self, block, shared, turns, shifts }
     }
 }
 

@@ -12,11 +12,11 @@
 // Constant indices are names of registers.
 #![allow(clippy::needless_range_loop)]
 
-use super::bundles::Lanes;
 use super::frame::lane_by_lane;
 use super::isa::Isa;
 use super::layers::{Source, Target, with_images};
 use super::moves::Moves;
+use super::pruned_gradient::Lanes;
 use super::taps::NONE;
 use super::vector::Vector;
 use super::{LANES, multiversion};

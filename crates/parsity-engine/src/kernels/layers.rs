@@ -229,11 +229,11 @@ fn add_channels_body(lanes: u32, from: Source, to: Target, set: bool) {
 /// sides, both have.
 #[inline(always)]
 fn rows(a: &Value, b: &Value, lanes: u32) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
-    let channels = a.shape.channels.min(b.shape.channels);
+    let (channels, height) = (a.shape.channels.min(b.shape.channels), a.shape.height);
     let numbers = move |start: usize| start << lanes..(start + a.shape.width) << lanes;
-    (0..channels).flat_map(move |channel| {
-        (0..a.shape.height)
-            .map(move |row| (numbers(a.row(channel, row)), numbers(b.row(channel, row))))
+    (0..channels * height).map(move |index| {
+        let (channel, row) = (index / height, index % height);
+        (numbers(a.row(channel, row)), numbers(b.row(channel, row)))
     })
 }
 

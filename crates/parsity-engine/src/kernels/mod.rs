@@ -10,7 +10,6 @@
 //! all three (in software where the machine cannot), and every sum has a fixed order, so
 //! the results have the same bits.
 
-pub(crate) mod bundles;
 pub(crate) mod correlation;
 mod ends;
 pub(crate) mod flat;
@@ -26,6 +25,7 @@ pub(crate) mod patches;
 pub(crate) mod pooling;
 pub(crate) mod pools;
 pub(crate) mod products;
+pub(crate) mod pruned_gradient;
 pub(crate) mod slabs;
 pub(crate) mod steps;
 pub(crate) mod stretches;

@@ -49,7 +49,7 @@ pub(crate) fn correlate_and_pool(
         let pooled = Pooled { value: y.value, numbers: y.numbers.as_mut_ptr(), memory };
         let ends = (Start::Bias, Finish::Pool(&pooled));
         // What was begun for one block of sources stays in the strip until the next one.
-        let rows = if correlation.blocks() == 1 { height } else { correlation.grid.strip };
+        let rows = if correlation.blocks == 1 { height } else { correlation.grid.strip };
         for first in (0..height).step_by(rows) {
             let rows = first..(first + rows).min(height);
             correlate(correlation, lanes, values, source, strip.numbers, ends, rows);

@@ -8,8 +8,8 @@
 // Constant indices are names of registers.
 #![allow(clippy::needless_range_loop)]
 
-use super::bundles::{Bundles, Lanes, bundled_gradient};
 use super::isa::Isa;
+use super::pruned_gradient::{Lanes, Passage, pruned_gradient};
 use super::taps::{Correlation, Grid, NONE, SHARERS, Tap};
 use super::vector::Vector;
 use super::{LANES, multiversion};
@@ -28,8 +28,8 @@ pub(crate) struct Places {
     pub(crate) targets: Vec<u32>,
     pub(crate) row: usize,
     pub(crate) len: usize,
-    /// The taps that it passes by, if the layer was pruned and that pays.
-    pub(crate) bundles: Option<Bundles>,
+    /// The taps that pass by, if the layer was pruned.
+    pub(crate) passage: Option<Passage>,
 }
 
 impl Places {
@@ -56,10 +56,8 @@ pub(crate) fn weight_gradient(
     gradient: &mut [f32],
     rows: Range<usize>,
 ) {
-    match &places.bundles {
-        Some(bundles) => {
-            bundled_gradient(forward, bundles, places, lanes, x, dy, sums, gradient, rows);
-        }
+    match &places.passage {
+        Some(passage) => pruned_gradient(forward, passage, places, x, dy, sums, gradient, rows),
         None => passing_gradient(forward, places, lanes, x, dy, gradient, rows),
     }
 }
@@ -137,7 +135,7 @@ fn passing_chunks<I: Isa>(
     for start in all.clone().step_by(chunk) {
         let rows = start..(start + chunk).min(all.end);
         let call = Call { forward, places, lanes, x, dy, rows, first: all.start };
-        for block in 0..forward.blocks() {
+        for block in 0..forward.blocks {
             // Taps stand in the order of what they read, so the same piece of every target
             // reads about the same channels: these stay in the nearest cache.
             let (mut piece, mut more) = (0, true);

@@ -45,6 +45,15 @@ pub(crate) struct Turn {
     pub(super) noted: Noted,
 }
 
+/// The turns of one block of sources, of groups of one kind; those of groups that share come first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Round {
+    pub(crate) block: usize,
+    /// Whether the targets of a group share what they read.
+    pub(crate) shared: bool,
+    pub(crate) turns: Vec<Turn>,
+}
+
 /// What `Correlation::checked` notes beside a turn, so that no tile has to look it up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Noted {
@@ -117,8 +126,10 @@ pub(crate) struct Correlation {
     /// nearest cache has room for.
     pub(crate) starts: Vec<u32>,
     pub(crate) groups: Vec<Group>,
+    /// Blocks of sources.
+    pub(crate) blocks: usize,
     /// The groups that have a turn in each block, in order.
-    pub(crate) turns: Vec<Vec<Turn>>,
+    pub(crate) rounds: Vec<Round>,
     /// Position `y` of the grid reads row `y + shift` of the source, which is zero outside of
     /// `0..source_rows`; shifts ascend. The same for columns, where there is but one shift
     /// if taps are not told apart by it.
@@ -142,13 +153,13 @@ impl Correlation {
         let Grid { height, width, source_row, target_row, strip } = self.grid;
         assert!(height > 0 && width > 0 && strip > 0, "a correlation has positions");
         assert!(self.row_shifts.is_sorted() && self.column_shifts.is_sorted());
-        assert_eq!(self.starts.len(), self.blocks() * self.lists_per_block() + 1);
+        assert_eq!(self.starts.len(), self.blocks * self.lists_per_block() + 1);
         assert!(self.starts.is_sorted() && self.starts.last() == Some(&(self.taps.len() as u32)));
         let last = (height - 1) * source_row + width - 1;
         let inside = self.taps.iter().all(|tap| (tap.offset as usize + last) < self.source_len);
         assert!(inside, "a tap reads outside of its source");
         self.check_turns();
-        for block in 0..self.blocks() {
+        for block in 0..self.blocks {
             for (index, group) in self.groups.iter().enumerate() {
                 let reach = (group.targets() - 1) * self.step;
                 let mut taps = self.all_taps(block, index).iter();
@@ -181,8 +192,8 @@ impl Correlation {
 
     /// Notes beside every turn what its tiles ask for.
     fn note(&mut self) {
-        let mut turns = std::mem::take(&mut self.turns);
-        for (block, turns) in turns.iter_mut().enumerate() {
+        let mut rounds = std::mem::take(&mut self.rounds);
+        for &mut Round { block, ref mut turns, .. } in &mut rounds {
             for turn in turns {
                 let group = turn.group as usize;
                 let taps = self.tap_places(block, group);
@@ -202,7 +213,7 @@ impl Correlation {
                 };
             }
         }
-        self.turns = turns;
+        self.rounds = rounds;
     }
 
     /// Takes over the weights of targets that read alone. In each block those that share come first.
@@ -212,7 +223,7 @@ impl Correlation {
             return;
         }
         let lists = self.lists_per_block();
-        for block in 0..self.blocks() {
+        for block in 0..self.blocks {
             let first = block * lists + sharing * self.lists_per_group();
             for list in first..(block + 1) * lists {
                 let taps = self.starts[list] as usize..self.starts[list + 1] as usize;
@@ -237,12 +248,15 @@ impl Correlation {
     /// Every group begins once, ends once, and has a turn wherever it has taps.
     fn check_turns(&self) {
         let mut open: Vec<Option<bool>> = vec![None; self.groups.len()];
-        for (block, turns) in self.turns.iter().enumerate() {
-            assert!(turns.is_sorted_by_key(|turn| turn.group));
-            let mut turns = turns.iter().peekable();
+        for block in 0..self.blocks {
+            let rounds = self.rounds.iter().filter(|round| round.block == block);
+            let turns = rounds.flat_map(|it| it.turns.iter().map(|turn| (it.shared, turn)));
+            assert!(turns.clone().is_sorted_by_key(|(_, turn)| turn.group));
+            let mut turns = turns.peekable();
             for (group, open) in open.iter_mut().enumerate() {
-                match turns.next_if(|turn| turn.group as usize == group) {
-                    Some(turn) => {
+                match turns.next_if(|(_, turn)| turn.group as usize == group) {
+                    Some((shared, turn)) => {
+                        assert_eq!(shared, self.groups[group].shared);
                         assert_eq!(*open, if turn.begins { None } else { Some(true) });
                         *open = Some(!turn.ends);
                     }
@@ -251,6 +265,7 @@ impl Correlation {
             }
             assert!(turns.next().is_none(), "no such group");
         }
+        assert!(self.rounds.iter().all(|round| round.block < self.blocks), "no such block");
         assert!(open.iter().all(|&open| open == Some(false)), "sums that do not begin, or not end");
     }
 
@@ -274,10 +289,6 @@ impl Correlation {
 
     fn list(&self, list: usize) -> &[Tap] {
         &self.taps[self.starts[list] as usize..self.starts[list + 1] as usize]
-    }
-
-    pub(crate) fn blocks(&self) -> usize {
-        self.turns.len()
     }
 
     /// The taps of a group in a block.

@@ -10,9 +10,9 @@
 // Constant indices are names of registers.
 #![allow(clippy::needless_range_loop)]
 
-use super::bundles::Lanes;
 use super::isa::Isa;
 use super::products::Places;
+use super::pruned_gradient::Lanes;
 use super::taps::{Correlation, SHARERS};
 use super::vector::Vector;
 use super::winograd::{KERNEL, Kernels, TERMS, WEIGHTS, seen_along};
