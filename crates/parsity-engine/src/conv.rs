@@ -16,6 +16,9 @@ pub(crate) struct Conv {
     pub(crate) weights: WeightGradient,
     /// If it is asked for.
     pub(crate) input: Option<InputGradient>,
+    /// The value to whose gradient that goes: its input; or if that is a rectified copy, perhaps what
+    /// was copied.
+    pub(crate) flows_to: usize,
     /// If it is computed with zeros for missing weights, its values are its own.
     pub(crate) filled: Option<Filled>,
     pub(crate) way: Way,

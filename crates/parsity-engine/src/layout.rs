@@ -95,16 +95,28 @@ pub(crate) fn rectified_at_once(network: &Network, index: usize) -> bool {
     }
 }
 
-/// Whether operation `index` is a convolution that alone reads what was rectified in place just
-/// before: the gradient by its input is then masked as it is written.
-pub(crate) fn has_rectified_input(network: &Network, index: usize) -> bool {
-    let Some(before) = index.checked_sub(1) else { return false };
+/// The value to which operation `index + 1` rectifies what the convolution `index` writes: both are
+/// written tile by tile.
+pub(crate) fn copied_at_once(network: &Network, index: usize) -> Option<usize> {
+    match (network.ops[index], network.ops.get(index + 1)) {
+        (Op::Conv { output, .. }, Some(&Op::Relu { input, output: to })) => {
+            let wide = network.values[output].lanes >= WIDE;
+            (input == output && to != output && wide).then_some(to)
+        }
+        _ => None,
+    }
+}
+
+/// If operation `index` is a convolution that alone reads what was rectified just before: the value
+/// that was. The gradient by its input is then masked as it is written, and goes to that value's.
+pub(crate) fn rectified_before(network: &Network, index: usize) -> Option<usize> {
+    let before = index.checked_sub(1)?;
     match (network.ops[before], network.ops[index]) {
         (Op::Relu { input: from, output: to }, Op::Conv { input, .. }) => {
             let wide = network.values[input].lanes >= WIDE;
-            from == to && to == input && network.flows[index] == Flow::Set && wide
+            (to == input && network.flows[index] == Flow::Set && wide).then_some(from)
         }
-        _ => false,
+        _ => None,
     }
 }
 

@@ -15,7 +15,7 @@ use crate::kernels::pruned_gradient::Passage;
 use crate::kernels::steps::Steps;
 use crate::kernels::taps::{Correlation, Grid, Mask, NONE, Tap};
 use crate::layout::{
-    Layout, has_rectified_input, may_go_in_squares, may_visit_winners, pooled_at_once,
+    Layout, may_go_in_squares, may_visit_winners, pooled_at_once, rectified_before,
 };
 use crate::network::{ConvShape, Flow, Network, Op, Value};
 use crate::pattern::Pattern;
@@ -57,7 +57,7 @@ pub(crate) fn lower(
                 _ => Kind::Taps,
             };
             let halo = cut.has_halo(input, output);
-            let rectified = has_rectified_input(network, index) && kind != Kind::Flat;
+            let rectified = rectified_before(network, index).filter(|_| kind != Kind::Flat);
             let lowering = Lowering { rectified, kind, halo, ..lowering };
             let seen = may_visit_winners(network, index).map(|(_, frame)| frame);
             Some(lowering.conv(seat, flows, seen.filter(|_| program.may_visit_winners())))
@@ -90,21 +90,24 @@ enum Kind {
     Flat,
 }
 
+#[derive(Clone)]
 struct Lowering<'a> {
     shape: ConvShape,
+    /// The value that it reads.
+    index: usize,
     values: usize,
     lanes: u32,
     /// Rows of the output.
     height: usize,
     input: &'a Value,
     output: &'a Value,
-    input_gradient: &'a Value,
+    gradients: &'a [Value],
     output_gradient: &'a Value,
     survivors: Vec<Survivor>,
     /// Rows and columns of the input whose gradient matters.
     flows_to: (usize, usize),
-    /// Whether its input gradient is masked.
-    rectified: bool,
+    /// The value that was rectified just before it, if its input gradient may go to that one's.
+    rectified: Option<usize>,
     /// Whether rows of neighbouring slabs stand around the gradient of its output.
     halo: bool,
     /// Whether nothing was pruned.
@@ -166,17 +169,18 @@ impl<'a> Lowering<'a> {
         }
         Lowering {
             shape,
+            index: input,
             values: if filled { weights + shape.filters } else { pattern.len() },
             filled,
             lanes: network.values[output].lanes,
             height: network.values[output].shape.height,
             input: &layout.values[input],
             output: &layout.values[output],
-            input_gradient: &layout.gradients[input],
+            gradients: &layout.gradients,
             output_gradient: &layout.gradients[output],
             survivors,
             flows_to: inside(network, input),
-            rectified: false,
+            rectified: None,
             halo: false,
             dense: whole || filled,
             kind: Kind::Taps,
@@ -208,16 +212,21 @@ impl<'a> Lowering<'a> {
             Some(seen) => WeightGradient::AtWinners(Box::new(self.at_winners(&filters, seen))),
             None => WeightGradient::Everywhere(self.places(&filters, &forward)),
         };
+        let mut flows_to = self.index;
         let input = flows.then(|| match at_winners {
             true => InputGradient::AtWinners(self.filters(&channels)),
-            false => InputGradient::Everywhere(Box::new(self.backward(&channels))),
+            false => {
+                let backward;
+                (flows_to, backward) = self.flow(&channels);
+                InputGradient::Everywhere(Box::new(backward))
+            }
         });
         let way = match self.kind {
             Kind::Taps => Way::Taps,
             Kind::Squares => Way::Squares(self.squares(&forward, &input, &filters, &channels)),
             Kind::Flat => Way::Flat(self.flat(filters, channels)),
         };
-        Conv { forward, weights, input, filled, way }
+        Conv { forward, weights, input, flows_to, filled, way }
     }
 
     /// The gradient of what `filters` write.
@@ -303,11 +312,25 @@ impl<'a> Lowering<'a> {
         correlation.checked(self.lanes, self.values)
     }
 
-    /// The gradient by `channels` of the input: input position i meets kernel position k at
-    /// output position i + pad − k.
-    fn backward(&self, channels: &Range<usize>) -> Correlation {
+    /// The value to which the gradient by `channels` of the input goes, and that gradient. Where what
+    /// it reads is a rectified copy, it goes to what was copied, masked; but then it may have to be
+    /// added there, so that no sums can wait in that place for the next block of sources.
+    fn flow(&self, channels: &Range<usize>) -> (usize, Correlation) {
+        if let Some(rectified) = self.rectified {
+            let backward = self.backward(channels, rectified);
+            let at_once = self.kind == Kind::Squares || (!self.dense && backward.blocks == 1);
+            if rectified == self.index || at_once {
+                return (rectified, backward);
+            }
+        }
+        (self.index, Lowering { rectified: None, ..self.clone() }.backward(channels, self.index))
+    }
+
+    /// The gradient by `channels` of the input, to that of value `to`: input position i meets kernel
+    /// position k at output position i + pad − k.
+    fn backward(&self, channels: &Range<usize>, to: usize) -> Correlation {
         let shape = self.shape;
-        let (input, output) = (self.input_gradient, self.output_gradient);
+        let (input, output) = (&self.gradients[to], self.output_gradient);
         let (part, place) = input.part(channels);
         // All numbers of a flat value are channels.
         let each = self.channels() / input.shape.channels;
@@ -385,7 +408,7 @@ impl<'a> Lowering<'a> {
             step: self.kernel.size * self.kernel.size,
             targets: kept.clone().map(target).collect(),
             biases: vec![],
-            mask: self.rectified.then(|| Mask {
+            mask: self.rectified.map(|_| Mask {
                 places: kept.map(|it| self.channel_start(self.input, it) as u32).collect(),
                 row: self.input.columns(),
                 len: self.input.len(),

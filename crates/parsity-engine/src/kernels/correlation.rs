@@ -7,11 +7,13 @@
 #![allow(unsafe_code)]
 
 use super::isa::{Avx512, Isa};
+use super::layers::Target;
 use super::taps::{Correlation, Round, Turn};
 use super::tile::{Tile, rows_of_a_tile, rows_that_fit};
 use super::vector::Vector;
 use super::{LANES, multiversion};
 use crate::network::Value;
+use crate::shape::Shape;
 use std::ops::Range;
 
 /// The widest tile of a target that reads alone, in vectors; and the widest piece of a row of those
@@ -53,9 +55,62 @@ pub(crate) enum Finish<'a> {
     Rectify,
     /// Those become zero where the numbers of the correlation's mask are not positive.
     Mask(&'a [f32]),
+    /// The same, and then they are added to what stands in the target. There is but one block of
+    /// sources, and all targets read alone.
+    MaskOnto(&'a [f32]),
+    /// They are written to another value, too; there those below zero become zero.
+    Copy(&'a Copied<'a>),
     /// They are pooled, in windows of two by two: every tile has whole ones. If there is but one
     /// block of sources, nothing is written to the target.
     Pool(&'a Pooled<'a>),
+}
+
+impl Finish<'_> {
+    /// Checks that there is all that the sums of `correlation` meet, of `1 << lanes` images.
+    pub(super) fn check(&self, correlation: &Correlation, lanes: u32) {
+        match self {
+            Finish::Mask(numbers) | Finish::MaskOnto(numbers) => {
+                let mask = correlation.mask.as_ref().expect("the correlation has a mask");
+                assert!(numbers.len() >= mask.len << lanes);
+            }
+            Finish::Copy(copied) => copied.check(correlation),
+            Finish::Keep | Finish::Rectify | Finish::Pool(_) => {}
+        }
+    }
+}
+
+/// Where rectified copies go: a pointer, because tiles write to what they share. All of it is there.
+#[derive(Debug)]
+pub(crate) struct Copied<'a> {
+    value: &'a Value,
+    pub(super) numbers: *mut f32,
+}
+
+impl<'a> Copied<'a> {
+    /// The value with its numbers, of `1 << lanes` images.
+    pub(crate) fn new(to: Target<'a>, lanes: u32) -> Self {
+        assert!(to.numbers.len() >= to.value.len() << lanes);
+        Copied { value: to.value, numbers: to.numbers.as_mut_ptr() }
+    }
+
+    /// Checks that it has the positions of the targets of `correlation`.
+    pub(super) fn check(&self, correlation: &Correlation) {
+        let Shape { channels, height, width } = self.value.shape;
+        assert_eq!(channels, correlation.targets.len());
+        assert_eq!((height, width), (correlation.grid.height, correlation.grid.width));
+    }
+
+    /// Where a row of a target starts, of `1 << lanes` images.
+    #[inline(always)]
+    pub(super) fn row(&self, target: usize, row: usize, lanes: u32) -> usize {
+        self.value.row(target, row) << lanes
+    }
+
+    /// Numbers from one row to the next.
+    #[inline(always)]
+    pub(super) fn next(&self, lanes: u32) -> usize {
+        self.value.columns() << lanes
+    }
 }
 
 /// Where pools go: pointers, because tiles write to what they share. All of it is there for
@@ -87,9 +142,10 @@ fn correlate_rows<I: Isa>(
     (start, finish): (Start, Finish),
     rows: Range<usize>,
 ) {
-    if let Finish::Mask(numbers) = finish {
-        let mask = correlation.mask.as_ref().expect("the correlation has a mask");
-        assert!(numbers.len() >= mask.len << lanes);
+    finish.check(correlation, lanes);
+    if let Finish::MaskOnto(_) = finish {
+        assert!(start == Start::Bias && correlation.blocks == 1);
+        assert!(correlation.rounds.iter().all(|round| !round.shared));
     }
     assert!(rows.end <= correlation.grid.height);
     assert!(source.len() >= correlation.source_len << lanes);
@@ -149,7 +205,8 @@ impl<'a> Call<'a> {
         // Windows stay whole.
         let pools = matches!(self.finish, Finish::Pool(_));
         let unit = if pools { 2 } else { 1 };
-        let pieces = match self.correlation.is_cut() && !pools {
+        let pieces = match self.correlation.is_cut() {
+            true if pools => count.div_ceil(COLUMNS),
             true => pieces_alone(count),
             false => count.div_ceil(SHARED_COLUMNS),
         };

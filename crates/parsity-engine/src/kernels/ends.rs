@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use super::correlation::{Call, Finish, Pooled, Start};
-use super::layers::{keep_where_positive, relu_in_place_body};
+use super::layers::{keep_where_positive, rectified, relu_in_place_body};
 use super::taps::{NONE, Turn};
 use super::tile::Tile;
 use super::vector::Vector;
@@ -111,8 +111,10 @@ impl Tile<'_> {
             unsafe {
                 let start = self.place(turn, sharer);
                 let target = target.as_mut_ptr().add(start);
-                if let (1, Finish::Mask(numbers), Some(mask)) = (SHARERS, finish, &correlation.mask)
+                if let (1, Finish::Mask(numbers) | Finish::MaskOnto(numbers), Some(mask)) =
+                    (SHARERS, finish, &correlation.mask)
                 {
+                    let onto = matches!(finish, Finish::MaskOnto(_));
                     let deciding =
                         numbers.as_ptr().add(mask.place(of, self.row, lanes) + self.from);
                     let deciding_row = mask.row << lanes;
@@ -120,8 +122,25 @@ impl Tile<'_> {
                         for (column, sum) in sums.iter().enumerate() {
                             let column = column * V::WIDTH;
                             let deciding = V::load(deciding.add(row * deciding_row + column));
-                            let sum = sum.where_positive(deciding);
+                            let mut sum = sum.where_positive(deciding);
+                            let to = target.add(row * target_row + column);
+                            if onto {
+                                sum = V::load(to).plus(sum);
+                            }
+                            sum.store(to);
+                        }
+                    }
+                    return;
+                }
+                if let (1, Finish::Copy(copied)) = (SHARERS, finish) {
+                    let start = copied.row(of, self.row, lanes) + self.from;
+                    let copy = copied.numbers.add(start);
+                    let (copy_row, zero) = (copied.next(lanes), V::splat(0.0));
+                    for (row, sums) in sums.iter().enumerate() {
+                        for (column, sum) in sums.iter().enumerate() {
+                            let column = column * V::WIDTH;
                             sum.store(target.add(row * target_row + column));
+                            sum.at_least(zero).store(copy.add(row * copy_row + column));
                         }
                     }
                     return;
@@ -228,6 +247,22 @@ fn finish_tile_body(
                 }
             }
         }
+        Finish::Copy(copied) => {
+            for target in targets {
+                for row in 0..rows {
+                    let from = &numbers[row_of(target, row)..][..length];
+                    let to = copied.row(target, tile.row + row, lanes) + tile.from;
+                    // SAFETY: as for `Copied`; `Finish::check` has seen that it has all positions, and
+                    // nobody else is at it.
+                    let to =
+                        unsafe { std::slice::from_raw_parts_mut(copied.numbers.add(to), length) };
+                    for (to, &from) in to.iter_mut().zip(from) {
+                        *to = rectified(from);
+                    }
+                }
+            }
+        }
+        Finish::MaskOnto(_) => unreachable!("sums that are added onto others read alone"),
         Finish::Pool(_) => unreachable!("windows are pooled as their tile ends"),
     }
 }

@@ -33,17 +33,13 @@ pub(crate) struct Steps {
 
 impl Steps {
     /// Those of `lists`, each with the kind of its stretches, for `1 << lanes` images.
-    pub(super) fn new<'a>(
-        lists: impl Iterator<Item = (usize, &'a [Tap])>,
-        lanes: u32,
-    ) -> Self {
+    pub(super) fn new<'a>(lists: impl Iterator<Item = (usize, &'a [Tap])>, lanes: u32) -> Self {
         let (mut steps, mut starts) = (vec![], vec![0]);
         for (kind, taps) in lists {
             let stretches = taps.chunks(KINDS[kind].len());
-            steps.extend(stretches.map(|taps| Step {
-                offset: taps[0].offset << lanes,
-                ..Step::default()
-            }));
+            steps.extend(
+                stretches.map(|taps| Step { offset: taps[0].offset << lanes, ..Step::default() }),
+            );
             starts.push(steps.len() as u32);
         }
         steps.extend([Step::default(); AHEAD]);

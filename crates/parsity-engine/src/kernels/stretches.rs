@@ -35,8 +35,7 @@ mod tests {
 
     /// The kinds of all stretches of taps that read at `offsets`.
     fn kinds(offsets: &[u32]) -> Vec<usize> {
-        let mut taps: Vec<Tap> =
-            offsets.iter().map(|&offset| Tap { offset, weight: 0 }).collect();
+        let mut taps: Vec<Tap> = offsets.iter().map(|&offset| Tap { offset, weight: 0 }).collect();
         let mut kinds = vec![];
         while !taps.is_empty() {
             let kind = first_kind(&taps);

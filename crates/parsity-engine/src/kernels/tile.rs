@@ -6,9 +6,9 @@
 // Constant indices are names of registers.
 #![allow(clippy::needless_range_loop)]
 
+use super::LANES;
 use super::correlation::{Call, Reads};
 use super::isa::Isa;
-use super::LANES;
 use super::steps::Ahead;
 use super::stretches::{ASTRIDE, BESIDE, KINDS, LONGEST, ONE, THREE};
 use super::taps::{Noted, SHARERS, Turn};

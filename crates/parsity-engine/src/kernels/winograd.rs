@@ -149,10 +149,7 @@ fn sum_strips<I: Isa>(
     (start, finish): (Start, Finish),
     room: &mut [f32],
 ) {
-    if let Finish::Mask(numbers) = finish {
-        let mask = correlation.mask.as_ref().expect("the correlation has a mask");
-        assert!(numbers.len() >= mask.len << lanes);
-    }
+    finish.check(correlation, lanes);
     assert!(!matches!(finish, Finish::Pool(_)), "nobody pools squares");
     assert_eq!(kernels.targets, correlation.targets.len());
     assert!(source.len() >= correlation.source_len << lanes);
@@ -296,9 +293,17 @@ impl Call<'_> {
         unsafe {
             let target = target.as_mut_ptr().add((correlation.targets[of] as usize) << lanes);
             let deciding = match (self.finish, &correlation.mask) {
-                (Finish::Mask(numbers), Some(mask)) => {
+                (Finish::Mask(numbers) | Finish::MaskOnto(numbers), Some(mask)) => {
                     let start = numbers.as_ptr().add(mask.place(of, 0, lanes));
                     Some((start, mask.row * IMAGES, self.places(strip, mask.row)))
+                }
+                _ => None,
+            };
+            let copy = match self.finish {
+                Finish::Copy(copied) => {
+                    let row = copied.next(lanes);
+                    let start = copied.numbers.add(copied.row(of, 0, lanes));
+                    Some((start, row, self.places(strip, row >> lanes)))
                 }
                 _ => None,
             };
@@ -321,7 +326,14 @@ impl Call<'_> {
                                 let deciding = start.add(places[square] + y * row + at);
                                 number = number.where_positive(V::load(deciding));
                             }
+                            if let Finish::MaskOnto(_) = self.finish {
+                                number = V::load(to).plus(number);
+                            }
                             number.store(to);
+                            if let Some((start, row, places)) = &copy {
+                                let copy = start.add(places[square] + y * row + at);
+                                number.at_least(V::splat(0.0)).store(copy);
+                            }
                         }
                     }
                 }

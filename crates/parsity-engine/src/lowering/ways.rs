@@ -67,8 +67,9 @@ impl Lowering<'_> {
     pub(super) fn flat(&self, filters: Range<usize>, channels: Range<usize>) -> Flat {
         let each = self.channels() / self.input.shape.channels;
         let given = channels.start * each..channels.end * each;
-        let (_, place) = self.input_gradient.part(&channels);
-        let to = |it: usize| (self.channel_start(self.input_gradient, it) - place.start) as u32;
+        let gradient = &self.gradients[self.index];
+        let (_, place) = gradient.part(&channels);
+        let to = |it: usize| (self.channel_start(gradient, it) - place.start) as u32;
         let from = |it: usize| self.channel_start(self.input, it) as u32;
         let part = flat::Part {
             units: filters,

@@ -136,6 +136,48 @@ impl Workspace {
         self.whole[GRADIENTS][input] = self.seat.is_alone();
     }
 
+    /// The gradient by the input of convolution `index`, at all positions; it is the first one by that
+    /// input if `set`.
+    fn backward_conv(&mut self, index: usize, set: bool, values: &[f32]) {
+        let network = &self.cut.network;
+        let (input, output) = (network.ops[index].input(), network.ops[index].output());
+        let lanes = network.values[output].lanes;
+        let conv = self.convs[index].as_ref().expect("a convolution was lowered");
+        // If it goes to what was copied, it may find something there.
+        let flows_to = conv.flows_to;
+        let onto = flows_to != input
+            && network.flows[index - 1] == Flow::Add
+            && !std::mem::replace(&mut self.flat[flows_to], false);
+        let (dx, to) = self.cut(&self.layout.gradients[flows_to], false);
+        let mut numbers = take(&mut self.gradients[flows_to]);
+        let conv = self.convs[index].as_mut().expect("a convolution was lowered");
+        let Some(InputGradient::Everywhere(backward)) = &conv.input else {
+            unreachable!("it visits all positions")
+        };
+        let finish = match backward.mask {
+            Some(_) if onto => Finish::MaskOnto(&self.values[input]),
+            Some(_) => Finish::Mask(&self.values[input]),
+            None => Finish::Keep,
+        };
+        let ends = (if set { Start::Bias } else { Start::Target }, finish);
+        let values = conv.filled.as_ref().map_or(values, |filled| &filled.values);
+        let dy = Source { value: &self.layout.gradients[output], numbers: &self.gradients[output] };
+        let dx = Target { value: &dx, numbers: &mut numbers[to] };
+        match &mut conv.way {
+            Way::Flat(flat) => flat_input_gradient(flat, dy, dx, set),
+            Way::Squares(Squares { backward: Some(kernels), .. }) => {
+                let room = &mut self.scratch.terms;
+                sum_squares(backward, kernels, lanes, values, dy.numbers, dx.numbers, ends, room);
+            }
+            _ => {
+                let rows = 0..backward.grid.height;
+                correlate(backward, lanes, values, dy.numbers, dx.numbers, ends, rows);
+            }
+        }
+        self.gradients[flows_to] = numbers;
+        self.whole[GRADIENTS][flows_to] = self.seat.is_alone();
+    }
+
     /// The halving that ends with operation `index`, if it is clear that it has a gradient.
     fn halving_to(&self, index: usize) -> Option<Halving> {
         let found = halving(&self.cut.network, index)?;
@@ -159,6 +201,15 @@ impl Workspace {
     fn masks(&self, index: usize) -> bool {
         let conv = self.convs.get(index).and_then(Option::as_ref);
         conv.and_then(Conv::everywhere).is_some_and(|input| input.mask.is_some())
+    }
+
+    /// Whether operation `index` makes a rectified copy, and the convolution behind it has handed its
+    /// gradient on to that of what was copied.
+    fn is_done_behind(&self, index: usize) -> bool {
+        let ops = &self.cut.network.ops;
+        let Op::Relu { input, output } = ops[index] else { return false };
+        let conv = self.convs.get(index + 1).and_then(Option::as_ref);
+        conv.is_some_and(|conv| ops[index + 1].input() == output && conv.flows_to == input)
     }
 
     /// Whether operation `index` is a pool whose gradient nobody needs as a whole: the convolution before
@@ -225,7 +276,7 @@ impl Workspace {
                 self.backward_weights(index, gradient);
                 watch(index, Pass::WeightGradient);
             }
-            if flow == Flow::Stop {
+            if flow == Flow::Stop || self.is_done_behind(index) {
                 continue;
             }
             self.flat[input] = false;
@@ -238,6 +289,11 @@ impl Workspace {
             if reach != Reach::Own {
                 self.fill_halo(GRADIENTS, op);
                 self.gather(GRADIENTS, output);
+            }
+            if let Op::Conv { .. } = op {
+                self.backward_conv(index, set, values);
+                watch(index, Pass::InputGradient);
+                continue;
             }
             if reach == Reach::Other && !set {
                 self.gather(GRADIENTS, input);
@@ -254,31 +310,7 @@ impl Workspace {
             let dy = Source { value: &dy, numbers: &self.gradients[output][back] };
             let dx = Target { value: &dx, numbers: &mut numbers[to] };
             match *op {
-                Op::Conv { .. } => {
-                    let conv = self.convs[index].as_mut().expect("a convolution was lowered");
-                    let values = conv.filled.as_ref().map_or(values, |filled| &filled.values);
-                    let start = if set { Start::Bias } else { Start::Target };
-                    if let Some(InputGradient::Everywhere(backward)) = &conv.input {
-                        let rows = 0..backward.grid.height;
-                        let finish = match backward.mask {
-                            Some(_) => Finish::Mask(&self.values[input]),
-                            None => Finish::Keep,
-                        };
-                        let ends = (start, finish);
-                        match &mut conv.way {
-                            Way::Flat(flat) => flat_input_gradient(flat, dy, dx, set),
-                            Way::Squares(Squares { backward: Some(kernels), .. }) => {
-                                let (dy, dx) = (dy.numbers, dx.numbers);
-                                let room = &mut self.scratch.terms;
-                                sum_squares(backward, kernels, lanes, values, dy, dx, ends, room);
-                            }
-                            _ => {
-                                let (dy, dx) = (dy.numbers, dx.numbers);
-                                correlate(backward, lanes, values, dy, dx, ends, rows);
-                            }
-                        }
-                    }
-                }
+                Op::Conv { .. } => unreachable!("convolutions go another way"),
                 Op::Relu { .. } => layers::relu_gradient(lanes, y, dy, dx, set),
                 Op::ReluMaxPool { window, .. } => {
                     let (codes, rows) = (&self.codes[output], 0..dy.value.shape.height);

@@ -4,7 +4,7 @@ use super::reach::Reach;
 use super::{CODES, Pass, VALUES, Workspace};
 use crate::conv::{Squares, Way};
 use crate::kernels::LANES;
-use crate::kernels::correlation::{Finish, Start, correlate};
+use crate::kernels::correlation::{Copied, Finish, Start, correlate};
 use crate::kernels::flat::{flat_scores, scores_by_taps, see};
 use crate::kernels::halving::halve;
 use crate::kernels::layers::{self, Source, Target};
@@ -12,7 +12,7 @@ use crate::kernels::pooling::{self, correlate_and_pool};
 use crate::kernels::pools::{self, Memory};
 use crate::kernels::slabs;
 use crate::kernels::winograd::sum_squares;
-use crate::layout::{Halving, WIDE, halving, pooled_at_once, rectified_at_once};
+use crate::layout::{Halving, WIDE, copied_at_once, halving, pooled_at_once, rectified_at_once};
 use crate::network::{Op, Window};
 use std::mem::take;
 use std::sync::Arc;
@@ -59,10 +59,20 @@ impl Workspace {
                 watch(index, Pass::Forward);
                 continue;
             }
-            if index > 0 && pooled_at_once(network, index - 1).is_some() {
+            let before = index.checked_sub(1);
+            if before.is_some_and(|it| pooled_at_once(network, it).is_some()) {
                 continue;
             }
-            let (x, from) = self.cut(&self.layout.values[input], reach != Reach::Own);
+            if before.is_some_and(|it| copied_at_once(network, it) == Some(output)) {
+                continue;
+            }
+            if let Op::Conv { onto, .. } = *op {
+                // Whoever asks for what is not rectified yet stops before that.
+                self.forward_conv(index, onto, index + 1 < end, values);
+                watch(index, Pass::Forward);
+                continue;
+            }
+            let (x, from) = self.cut(&self.layout.values[input], reach == Reach::Other);
             let (y, to) = self.cut(&self.layout.values[output], reach == Reach::Other);
             let mut numbers = take(&mut self.values[output]);
             let target = &mut numbers[to];
@@ -77,30 +87,7 @@ impl Workspace {
             let x = Source { value: &x, numbers: &self.values[input][from] };
             let y = Target { value: &y, numbers: target };
             match *op {
-                Op::Conv { onto, .. } => {
-                    let conv = self.convs[index].as_mut().expect("a convolution was lowered");
-                    let forward = &conv.forward;
-                    let values = conv.filled.as_ref().map_or(values, |filled| &filled.values);
-                    let rows = 0..forward.grid.height;
-                    // Whoever asks for what is not rectified yet stops before that.
-                    let at_once = index + 1 < end && rectified_at_once(network, index);
-                    let finish = if at_once { Finish::Rectify } else { Finish::Keep };
-                    let start = if onto { Start::Target } else { Start::Bias };
-                    let ends = (start, finish);
-                    match &mut conv.way {
-                        Way::Flat(flat) if !scores_by_taps(lanes) => {
-                            see(flat, x);
-                            flat_scores(flat, values, &forward.biases, y);
-                        }
-                        Way::Taps | Way::Flat(_) => {
-                            correlate(forward, lanes, values, x.numbers, y.numbers, ends, rows);
-                        }
-                        Way::Squares(Squares { forward: kernels, .. }) => {
-                            let (x, y, room) = (x.numbers, y.numbers, &mut self.scratch.terms);
-                            sum_squares(forward, kernels, lanes, values, x, y, ends, room);
-                        }
-                    }
-                }
+                Op::Conv { .. } => unreachable!("convolutions go another way"),
                 Op::Relu { .. } => layers::relu(lanes, x, y),
                 Op::ReluMaxPool { window, .. } => {
                     let first = self.first_code(output);
@@ -120,6 +107,51 @@ impl Workspace {
             }
             self.values[output] = numbers;
             watch(index, Pass::Forward);
+        }
+    }
+
+    /// A convolution; what it writes is also rectified, if a ReLU comes next and may be done `at_once`.
+    fn forward_conv(&mut self, index: usize, onto: bool, at_once: bool, values: &[f32]) {
+        let network = &self.cut.network;
+        let (input, output) = (network.ops[index].input(), network.ops[index].output());
+        let lanes = network.values[input].lanes;
+        let rectify = at_once && rectified_at_once(network, index);
+        let copy = copied_at_once(network, index).filter(|_| at_once);
+        let (y, to) = self.cut(&self.layout.values[output], false);
+        let (value, place) = self.cut(&self.layout.values[copy.unwrap_or(output)], false);
+        let mut numbers = take(&mut self.values[output]);
+        let mut copy_numbers = copy.map(|it| take(&mut self.values[it]));
+        let copied = copy_numbers.as_mut().map(|numbers| {
+            Copied::new(Target { value: &value, numbers: &mut numbers[place] }, lanes)
+        });
+        let finish = match &copied {
+            Some(copied) => Finish::Copy(copied),
+            None if rectify => Finish::Rectify,
+            None => Finish::Keep,
+        };
+        let ends = (if onto { Start::Target } else { Start::Bias }, finish);
+        let x = Source { value: &self.layout.values[input], numbers: &self.values[input] };
+        let y = Target { value: &y, numbers: &mut numbers[to] };
+        let conv = self.convs[index].as_mut().expect("a convolution was lowered");
+        let (forward, rows) = (&conv.forward, 0..conv.forward.grid.height);
+        let values = conv.filled.as_ref().map_or(values, |filled| &filled.values);
+        match &mut conv.way {
+            Way::Flat(flat) if !scores_by_taps(lanes) => {
+                see(flat, x);
+                flat_scores(flat, values, &forward.biases, y);
+            }
+            Way::Taps | Way::Flat(_) => {
+                correlate(forward, lanes, values, x.numbers, y.numbers, ends, rows);
+            }
+            Way::Squares(Squares { forward: kernels, .. }) => {
+                let (x, y, room) = (x.numbers, y.numbers, &mut self.scratch.terms);
+                sum_squares(forward, kernels, lanes, values, x, y, ends, room);
+            }
+        }
+        self.values[output] = numbers;
+        if let (Some(copy), Some(numbers)) = (copy, copy_numbers) {
+            self.values[copy] = numbers;
+            self.whole[VALUES][copy] = self.seat.is_alone();
         }
     }
 
