@@ -110,10 +110,10 @@ impl Conv {
         }
         let values = self.filled.as_ref().map_or(survivors, |own| &own.values);
         match &mut self.way {
-            Way::Taps => self.forward.weigh(values),
+            Way::Taps => self.forward.steps.weigh(values),
             Way::Squares(squares) => squares.forward.fill(values),
             Way::Flat(flat) => {
-                self.forward.weigh(values);
+                self.forward.steps.weigh(values);
                 flat.fill(survivors);
             }
         }
@@ -126,7 +126,7 @@ impl Conv {
             kernels.fill(values);
         }
         match &mut self.input {
-            Some(InputGradient::Everywhere(input)) => input.weigh(values),
+            Some(InputGradient::Everywhere(input)) => input.steps.weigh(values),
             Some(InputGradient::AtWinners(own)) => {
                 let weights = &mut own.weights;
                 own.moves.iter().for_each(|moves| moves.take_over(survivors, weights));

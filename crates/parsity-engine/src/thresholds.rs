@@ -6,10 +6,13 @@
 /// A layer that then goes in squares gains more, the more channels it has on either side.
 pub(crate) fn crossover(lanes: u32, squares: Option<usize>) -> f64 {
     match (lanes, squares) {
-        (3.., Some(..32)) => 0.48,
-        (3.., Some(32..64)) => 0.45,
-        (3.., Some(64..)) => 0.4,
-        (4.., None) => 0.7,
+        (4.., Some(..32)) => 0.7,
+        (4.., Some(32..64)) => 0.57,
+        (4.., Some(64..)) => 0.5,
+        (3, Some(..32)) => 0.48,
+        (3, Some(32..64)) => 0.45,
+        (3, Some(64..)) => 0.4,
+        (4.., None) => 0.85,
         (3, None) => 0.5,
         _ => 0.42,
     }

@@ -15,7 +15,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::isa::Isa;
-use super::products::{Places, add_sums};
+use super::products::Places;
 use super::stretches::{ASTRIDE, BESIDE, KINDS, LONGEST, ONE, THREE, first_kind};
 use super::taps::{Correlation, Grid, Tap};
 use super::vector::{Vector, at_hand, at_once};
@@ -47,7 +47,10 @@ pub(crate) fn lanes_of(taps: usize) -> usize {
 /// these those of a filter, of these stretches of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Passage {
-    taps: Vec<Tap>,
+    /// Where the weight of each tap stands among those of the layer.
+    places: Vec<u32>,
+    /// These stand side by side in the vector of values.
+    weights: Range<usize>,
     /// What the first tap of each stretch reads, in numbers.
     offsets: Vec<u32>,
     turns: Vec<Turn>,
@@ -98,7 +101,12 @@ impl Passage {
         }
         // Those of one kind keep their order.
         stretches.sort_by_key(|it| (it.block, it.target, it.kind));
-        let mut passage = Passage { taps: vec![], offsets: vec![], turns: vec![], blocks: vec![] };
+        let places = || forward.taps.iter().map(|tap| tap.weight as usize);
+        let first = places().min().unwrap_or(0);
+        let weights = first..first + forward.taps.len();
+        assert!(places().all(|place| weights.contains(&place)), "survivors stand side by side");
+        let mut passage =
+            Passage { weights, places: vec![], offsets: vec![], turns: vec![], blocks: vec![] };
         for block in stretches.chunk_by(|one, next| one.block == next.block) {
             let first = passage.turns.len();
             for turn in block.chunk_by(|one, next| one.target == next.target) {
@@ -113,11 +121,12 @@ impl Passage {
     /// Adds a turn.
     fn add(&mut self, stretches: &[Stretch], lanes: u32) {
         let mut counts = [0; KINDS.len()];
-        let (stretch, tap) = (self.offsets.len() as u32, self.taps.len() as u32);
+        let (stretch, tap) = (self.offsets.len() as u32, self.places.len() as u32);
         for stretch in stretches {
             counts[stretch.kind] += 1;
             self.offsets.push(stretch.taps[0].offset << lanes);
-            self.taps.extend(&stretch.taps);
+            let first = self.weights.start as u32;
+            self.places.extend(stretch.taps.iter().map(|tap| tap.weight - first));
         }
         self.turns.push(Turn { target: stretches[0].target, counts, stretch, tap });
     }
@@ -161,9 +170,9 @@ fn pruned_tiles<I: Isa>(
     let (lanes, Grid { height, width, .. }) = (LANES.ilog2(), forward.grid);
     assert!(!all.is_empty() && all.end <= height);
     assert!(x.len() >= forward.source_len << lanes);
-    assert_eq!(passage.taps.len(), forward.taps.len());
+    assert_eq!(passage.places.len(), forward.taps.len());
     places.check(forward, lanes, dy, &all);
-    let sums = &mut sums[..lanes_of(passage.taps.len())];
+    let sums = &mut sums[..lanes_of(passage.places.len())];
     // As many rows as leave registers for sums and for what is read.
     let (rows, columns) = tile(&forward.grid);
     let at_once = if I::ALONE >= 24 { rows } else { rows / 2 };
@@ -194,9 +203,7 @@ fn pruned_tiles<I: Isa>(
         }
     }
     if all.end == height {
-        for (taps, sums) in passage.taps.chunks(LANES).zip(sums.chunks(LANES)) {
-            add_sums(sums, 1, 0, taps, gradient);
-        }
+        fold(sums, &passage.places, &mut gradient[passage.weights.clone()]);
     }
 }
 
@@ -270,8 +277,8 @@ impl Tile<'_> {
                         next: [std::ptr::null(); AHEAD],
                     };
                     reads.begin();
-                    let mut lanes = sums.as_mut_ptr().cast::<f32>().add(turn.tap as usize * LANES);
-                    lanes = lanes.add(part);
+                    let mut lanes =
+                        sums.as_mut_ptr().add(turn.tap as usize).cast::<f32>().add(part);
                     macro_rules! kinds {
                         ($($kind:ident)*) => { $(
                             for _ in 0..turn.counts[$kind] {
@@ -367,6 +374,21 @@ unsafe fn pass<V: Vector, const KIND: usize, const ROWS: usize, const COLUMNS: u
                 sum = sum.plus(sums[tap][row]);
             }
             sum.store(to);
+        }
+    }
+}
+
+multiversion! {
+    /// Adds the sum over the lanes of each tap to the gradient at its place. A function of its own:
+    /// inlined, it lures the compiler into keeping the loops above out of the registers.
+    fold(sums: &[Lanes], places: &[u32], gradient: &mut [f32]) = fold_all<Isa>
+}
+
+#[inline(always)]
+fn fold_all<I: Isa>(sums: &[Lanes], places: &[u32], gradient: &mut [f32]) {
+    for (sums, places) in sums.as_chunks().0.iter().zip(places.chunks(LANES)) {
+        for (total, &place) in I::totals(sums).iter().zip(places) {
+            gradient[place as usize] += total;
         }
     }
 }

@@ -29,21 +29,72 @@ pub(crate) struct Steps {
     steps: Vec<Step>,
     /// Those of each list: `starts[i]..starts[i + 1]`.
     starts: Vec<u32>,
+    weights: Weights,
+}
+
+/// Where the weights of steps stand in the vector of values.
+#[derive(Debug, Clone, PartialEq)]
+enum Weights {
+    /// One behind the other, from these places on, whatever the stretch is.
+    Forward(Vec<u32>),
+    /// One before the other, down to these places.
+    Backward(Vec<u32>),
+    /// Those that a stretch has at these places, others anywhere.
+    Scattered(Vec<[u32; LONGEST]>),
+}
+
+impl Default for Weights {
+    fn default() -> Self {
+        Weights::Forward(vec![])
+    }
+}
+
+impl Weights {
+    /// Those of `stretches`, in a vector of `values`. (Survivors that are neighbours in their kernel's row
+    /// are neighbours there, too; but where a stride was split off, what stands between them has
+    /// gone elsewhere.)
+    fn new(stretches: &[&[Tap]], values: usize) -> Self {
+        let number = |taps: &[Tap], tap: usize| taps.get(tap).unwrap_or(&taps[0]).weight;
+        let in_line = |step: i64| {
+            let place = |taps: &&[Tap]| {
+                let first = i64::from(taps[0].weight);
+                let expected = (0..).map(|tap| first + tap * step);
+                let in_line =
+                    taps.iter().map(|tap| i64::from(tap.weight)).eq(expected.take(taps.len()));
+                let lowest = first + (LONGEST as i64 - 1) * step.min(0);
+                let fits = lowest >= 0 && lowest as usize + LONGEST <= values;
+                (in_line && fits).then_some(lowest as u32)
+            };
+            stretches.iter().map(place).collect::<Option<Vec<u32>>>()
+        };
+        if let Some(places) = in_line(1) {
+            return Weights::Forward(places);
+        }
+        if let Some(places) = in_line(-1) {
+            return Weights::Backward(places);
+        }
+        let places = |taps: &&[Tap]| std::array::from_fn(|tap| number(taps, tap));
+        Weights::Scattered(stretches.iter().map(places).collect())
+    }
 }
 
 impl Steps {
-    /// Those of `lists`, each with the kind of its stretches, for `1 << lanes` images.
-    pub(super) fn new<'a>(lists: impl Iterator<Item = (usize, &'a [Tap])>, lanes: u32) -> Self {
-        let (mut steps, mut starts) = (vec![], vec![0]);
+    /// Those of `lists`, each with the kind of its stretches, for `1 << lanes` images and a vector of
+    /// `values`.
+    pub(super) fn new<'a>(
+        lists: impl Iterator<Item = (usize, &'a [Tap])>,
+        lanes: u32,
+        values: usize,
+    ) -> Self {
+        let (mut stretches, mut starts) = (vec![], vec![0]);
         for (kind, taps) in lists {
-            let stretches = taps.chunks(KINDS[kind].len());
-            steps.extend(
-                stretches.map(|taps| Step { offset: taps[0].offset << lanes, ..Step::default() }),
-            );
-            starts.push(steps.len() as u32);
+            stretches.extend(taps.chunks(KINDS[kind].len()));
+            starts.push(stretches.len() as u32);
         }
+        let step = |taps: &&[Tap]| Step { offset: taps[0].offset << lanes, ..Step::default() };
+        let mut steps: Vec<Step> = stretches.iter().map(step).collect();
         steps.extend([Step::default(); AHEAD]);
-        Steps { steps, starts }
+        Steps { steps, starts, weights: Weights::new(&stretches, values) }
     }
 
     /// Those of some lists that stand side by side.
@@ -55,13 +106,27 @@ impl Steps {
         }
     }
 
-    /// Takes over the weights of a list's `taps`.
-    pub(super) fn weigh(&mut self, list: usize, kind: usize, taps: &[Tap], values: &[f32]) {
-        let steps = self.of(list..list + 1);
-        let stretches = taps.chunks(KINDS[kind].len());
-        for (step, taps) in self.steps[steps].iter_mut().zip(stretches) {
-            for (weight, tap) in step.weights.iter_mut().zip(taps) {
-                *weight = values[tap.weight as usize];
+    /// Takes over the weights.
+    pub(crate) fn weigh(&mut self, values: &[f32]) {
+        let line = |place: u32| -> [f32; LONGEST] {
+            std::array::from_fn(|tap| values[place as usize..][..LONGEST][tap])
+        };
+        match &self.weights {
+            Weights::Forward(places) => {
+                for (step, &place) in self.steps.iter_mut().zip(places) {
+                    step.weights = line(place);
+                }
+            }
+            Weights::Backward(places) => {
+                for (step, &place) in self.steps.iter_mut().zip(places) {
+                    let [first, second, third] = line(place);
+                    step.weights = [third, second, first];
+                }
+            }
+            Weights::Scattered(places) => {
+                for (step, places) in self.steps.iter_mut().zip(places) {
+                    step.weights = places.map(|place| values[place as usize]);
+                }
             }
         }
     }

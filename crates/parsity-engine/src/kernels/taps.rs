@@ -184,7 +184,7 @@ impl Correlation {
                 true => (ONE, &[][..]),
                 false => (self.kind_of(list), self.list(list)),
             });
-            self.steps = Steps::new(lists, lanes);
+            self.steps = Steps::new(lists, lanes, values);
         }
         self.note();
         self
@@ -214,22 +214,6 @@ impl Correlation {
             }
         }
         self.rounds = rounds;
-    }
-
-    /// Takes over the weights of targets that read alone. In each block those that share come first.
-    pub(crate) fn weigh(&mut self, values: &[f32]) {
-        let sharing = self.groups.partition_point(|group| group.shared);
-        if sharing == self.groups.len() {
-            return;
-        }
-        let lists = self.lists_per_block();
-        for block in 0..self.blocks {
-            let first = block * lists + sharing * self.lists_per_group();
-            for list in first..(block + 1) * lists {
-                let taps = self.starts[list] as usize..self.starts[list + 1] as usize;
-                self.steps.weigh(list, self.kind_of(list), &self.taps[taps], values);
-            }
-        }
     }
 
     /// Lists are whole stretches of their kind.
