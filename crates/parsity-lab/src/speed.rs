@@ -238,6 +238,7 @@ struct Contender {
     /// Repetitions in each moment.
     repetitions: u32,
     rounds: usize,
+    is_long: bool,
     seconds: Vec<f64>,
 }
 
@@ -264,7 +265,7 @@ impl Contender {
         );
         let indices = (0..case.batch_size.0).map(|index| index % IMAGES as u32).collect();
         let seconds = Vec::with_capacity(rounds);
-        let mut it = Contender { case, session, indices, repetitions: 0, rounds, seconds };
+        let mut it = Contender { case, session, indices, repetitions: 0, rounds, is_long: false, seconds };
         it.work(team);
         let begin = Instant::now();
         while begin.elapsed() < MOMENT / 4 {
@@ -273,7 +274,8 @@ impl Contender {
         }
         let one = begin.elapsed() / it.repetitions;
         it.repetitions = (MOMENT.as_secs_f64() / one.as_secs_f64()).max(1.0) as u32;
-        if one > LONG {
+        it.is_long = one > LONG;
+        if it.is_long {
             it.rounds = rounds.min(FEW_ROUNDS);
         }
         it
@@ -291,8 +293,9 @@ impl Contender {
     }
 
     fn take_turn(&mut self, team: &mut Team) {
-        // The caches, and what the threads have prepared, still belong to the case before.
-        if self.repetitions > 1 {
+        // The caches, and what the threads have prepared, still belong to the case before. In long
+        // moments that does not count.
+        if !self.is_long {
             self.work(team);
         }
         let begin = Instant::now();

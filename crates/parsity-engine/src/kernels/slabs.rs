@@ -61,20 +61,22 @@ fn fill_halo_body(images: u32, value: &Value, numbers: &mut [f32], top: usize, b
     with_slabs!(images, value, |IMAGES, SLABS| {
         let numbers = positions_mut::<IMAGES, SLABS>(numbers);
         for channel in 0..channels {
-            let first = value.row(channel, 0);
+            let row = |row: usize| value.row(channel, row);
+            // Two parts at a time, so that nothing has to be copied on its way.
+            let (around, rows) = numbers.split_at_mut(row(0));
             for next in 0..top {
-                let to = first - (top - next) * value.columns();
-                for column in 0..width {
-                    let from = numbers[value.row(channel, height - top + next) + column];
-                    let to = &mut numbers[to + column];
+                let to = &mut around[row(next) - top * value.columns()..][..width];
+                let from = &rows[row(height - top + next) - row(0)..][..width];
+                for (to, from) in to.iter_mut().zip(from) {
                     to[0] = [0.0; IMAGES];
                     to[1..].copy_from_slice(&from[..SLABS - 1]);
                 }
             }
+            let (rows, around) = numbers.split_at_mut(row(height));
             for next in 0..bottom {
-                for column in 0..width {
-                    let from = numbers[value.row(channel, next) + column];
-                    let to = &mut numbers[value.row(channel, height + next) + column];
+                let to = &mut around[row(height + next) - row(height)..][..width];
+                let from = &rows[row(next)..][..width];
+                for (to, from) in to.iter_mut().zip(from) {
                     to[..SLABS - 1].copy_from_slice(&from[1..]);
                     to[SLABS - 1] = [0.0; IMAGES];
                 }
