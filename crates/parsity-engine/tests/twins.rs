@@ -330,7 +330,7 @@ fn images_in_slabs_agree() {
 }
 
 /// The gradient of a pruned layer is added up tile by tile: of rows wider than a tile, of more rows
-/// than one has, and of filters with several bundles of taps, with few taps and with none.
+/// than one has, and of filters with stretches of taps, with few taps and with none.
 #[test]
 fn a_pruned_layer_of_several_tiles_agrees() {
     let layers = [

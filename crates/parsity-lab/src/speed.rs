@@ -265,7 +265,8 @@ impl Contender {
         );
         let indices = (0..case.batch_size.0).map(|index| index % IMAGES as u32).collect();
         let seconds = Vec::with_capacity(rounds);
-        let mut it = Contender { case, session, indices, repetitions: 0, rounds, is_long: false, seconds };
+        let mut it =
+            Contender { case, session, indices, repetitions: 0, rounds, is_long: false, seconds };
         it.work(team);
         let begin = Instant::now();
         while begin.elapsed() < MOMENT / 4 {

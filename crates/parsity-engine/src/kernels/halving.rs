@@ -15,10 +15,10 @@ use crate::network::Value;
 use crate::shape::Shape;
 
 multiversion! {
-    /// For blocks of 8 or 16 images: y += the shortcut, over the channels that it has; y = max(y, 0); `pooled` =
-    /// the mean of each window of two by two; `phases` = the even and odd rows and columns.
-    /// Without a shortcut y stays as it is: nobody reads it again.
-    halve(lanes: u32, shortcut: Option<Source>, y: Target, pooled: Target, phases: Target)
+    /// For blocks of 8 or 16 images, of y + the shortcut, over the channels that this has, where that is
+    /// positive, or else 0: `pooled` = the mean of each window of two by two; `phases` = the even and
+    /// odd rows and columns. y itself stays as it is: nobody reads it again.
+    halve(lanes: u32, shortcut: Option<Source>, y: Source, pooled: Target, phases: Target)
         = halve_block<Isa>
 }
 
@@ -26,7 +26,7 @@ multiversion! {
 fn halve_block<I: Isa>(
     lanes: u32,
     shortcut: Option<Source>,
-    y: Target,
+    y: Source,
     pooled: Target,
     phases: Target,
 ) {
@@ -39,13 +39,14 @@ fn halve_block<I: Isa>(
 #[inline(always)]
 fn halve_windows<V: Vector, const IMAGES: usize>(
     shortcut: Option<Source>,
-    y: Target,
+    y: Source,
     pooled: Target,
     phases: Target,
 ) {
     let Shape { channels, height, width } = pooled.value.shape;
     check(pooled.value, [y.value, phases.value]);
-    for target in [&y, &pooled, &phases] {
+    assert!(y.numbers.len() >= y.value.len() * IMAGES);
+    for target in [&pooled, &phases] {
         assert!(target.numbers.len() >= target.value.len() * IMAGES);
     }
     if let Some(shortcut) = shortcut {
@@ -71,16 +72,12 @@ fn halve_windows<V: Vector, const IMAGES: usize>(
                     let (row, column) = (quarter / 2, pair[quarter % 2]);
                     // SAFETY: all values have rows and columns for all windows, as was checked.
                     unsafe {
-                        let at = y.numbers.as_mut_ptr().add(ys[row] + column);
-                        let mut number = V::load(at);
+                        let mut number = V::load(y.numbers.as_ptr().add(ys[row] + column));
                         if let (Some(added), Some(addends)) = (added, addends) {
                             let addend = added.numbers.as_ptr().add(addends[row] + column);
                             number = number.add_product(one, V::load(addend));
                         }
                         let number = number.at_least(zero);
-                        if added.is_some() {
-                            number.store(at);
-                        }
                         number.store(phases.numbers.as_mut_ptr().add(part + place));
                         sum = sum.add_product(one, number);
                     }
@@ -94,31 +91,37 @@ fn halve_windows<V: Vector, const IMAGES: usize>(
 }
 
 multiversion! {
-    /// For the same blocks: dy = what the phases have of it, and its share of each window, where y is
-    /// positive; else 0.
-    halve_gradient(lanes: u32, y: Source, pooled: Source, phases: Source, dy: Target)
+    /// For the same blocks: dy = what the phases have of it, and its share of each window, where
+    /// `forward`, the phases of y, are positive; else 0.
+    halve_gradient(lanes: u32, forward: Source, pooled: Source, phases: Source, dy: Target)
         = halve_gradient_block<Isa>
 }
 
 #[inline(always)]
-fn halve_gradient_block<I: Isa>(lanes: u32, y: Source, pooled: Source, phases: Source, dy: Target) {
+fn halve_gradient_block<I: Isa>(
+    lanes: u32,
+    forward: Source,
+    pooled: Source,
+    phases: Source,
+    dy: Target,
+) {
     match lanes {
-        4 => halve_gradient_windows::<I::Wide, 16>(y, pooled, phases, dy),
-        _ => halve_gradient_windows::<I::Eight, 8>(y, pooled, phases, dy),
+        4 => halve_gradient_windows::<I::Wide, 16>(forward, pooled, phases, dy),
+        _ => halve_gradient_windows::<I::Eight, 8>(forward, pooled, phases, dy),
     }
 }
 
 #[inline(always)]
 fn halve_gradient_windows<V: Vector, const IMAGES: usize>(
-    y: Source,
+    forward: Source,
     pooled: Source,
     phases: Source,
     dy: Target,
 ) {
     let Shape { channels, height, width } = pooled.value.shape;
-    check(pooled.value, [y.value, phases.value]);
     check(pooled.value, [dy.value, phases.value]);
-    for source in [y, pooled, phases] {
+    check(pooled.value, [dy.value, forward.value]);
+    for source in [forward, pooled, phases] {
         assert!(source.numbers.len() >= source.value.len() * IMAGES);
     }
     assert!(dy.numbers.len() >= dy.value.len() * IMAGES);
@@ -126,7 +129,7 @@ fn halve_gradient_windows<V: Vector, const IMAGES: usize>(
     let (zero, quarter) = (V::splat(0.0), V::splat(0.25));
     for channel in 0..channels {
         for row in 0..height {
-            let deciding = two_rows::<IMAGES>(y.value, channel, row);
+            let deciding = four_rows::<IMAGES>(forward.value, channel, row);
             let to = two_rows::<IMAGES>(dy.value, channel, row);
             let parts = four_rows::<IMAGES>(phases.value, channel, row);
             let means = pooled.value.row(channel, row) * IMAGES;
@@ -140,7 +143,7 @@ fn halve_gradient_windows<V: Vector, const IMAGES: usize>(
                     for (quarter, part) in parts.into_iter().enumerate() {
                         let (row, column) = (quarter / 2, pair[quarter % 2]);
                         let part = V::load(phases.numbers.as_ptr().add(part + place));
-                        let y = V::load(y.numbers.as_ptr().add(deciding[row] + column));
+                        let y = V::load(forward.numbers.as_ptr().add(deciding[quarter] + place));
                         let number = part.add_product(one, share).where_positive(y);
                         number.store(dy.numbers.as_mut_ptr().add(to[row] + column));
                     }

@@ -219,7 +219,7 @@ impl Call<'_> {
     ) {
         let length = self.forward.grid.width << self.lanes;
         // SAFETY: `Correlation::checked` has seen every tap at every position, and
-        // `weight_gradient_chunks` the lengths of `x` and `dy`.
+        // `passing_chunks` the lengths of `x` and `dy`.
         unsafe {
             if length < LANES {
                 // No vector fits: the lanes start from zero.

@@ -1,7 +1,7 @@
 //! Taps that read side by side: what they read is loaded once for all of them.
 //!
-//! A target that reads alone loads a number for every product, so loads are what it waits for. But
-//! pruning leaves and takes whole neighbourhoods: where one weight of a kernel's row has survived, the
+//! A target that reads alone loads a number for every product, if its taps pass by one by one, and waits
+//! for loads. But pruning leaves and takes whole neighbourhoods: where one weight of a kernel's row has survived, the
 //! next one often has, too, and at the next position it will read what this one reads now.
 
 use super::taps::Tap;

@@ -188,11 +188,11 @@ impl Workspace {
     fn backward_halving(&mut self, Halving { value, pooled, phases, .. }: Halving) {
         let mut numbers = take(&mut self.gradients[value]);
         let layout = &self.layout.gradients;
-        let y = Source { value: &self.layout.values[value], numbers: &self.values[value] };
+        let forward = Source { value: &self.layout.values[phases], numbers: &self.values[phases] };
         let means = Source { value: &layout[pooled], numbers: &self.gradients[pooled] };
         let parts = Source { value: &layout[phases], numbers: &self.gradients[phases] };
         let dy = Target { value: &layout[value], numbers: &mut numbers };
-        halve_gradient(layout[value].lanes, y, means, parts, dy);
+        halve_gradient(layout[value].lanes, forward, means, parts, dy);
         self.gradients[value] = numbers;
         self.flat[value] = false;
     }

@@ -177,14 +177,14 @@ impl Workspace {
 
     fn forward_halving(&mut self, Halving { shortcut, value, pooled, phases }: Halving) {
         let layout = &self.layout.values;
-        let mut numbers = [value, pooled, phases].map(|it| take(&mut self.values[it]));
-        let [y, means, parts] = &mut numbers;
-        let shortcut = shortcut.map(|it| Source { value: &layout[it], numbers: &self.values[it] });
-        let y = Target { value: &layout[value], numbers: y };
+        let mut numbers = [pooled, phases].map(|it| take(&mut self.values[it]));
+        let [means, parts] = &mut numbers;
+        let source = |it: usize| Source { value: &layout[it], numbers: &self.values[it] };
+        let (shortcut, y) = (shortcut.map(source), source(value));
         let means = Target { value: &layout[pooled], numbers: means };
         let parts = Target { value: &layout[phases], numbers: parts };
         halve(layout[value].lanes, shortcut, y, means, parts);
-        [self.values[value], self.values[pooled], self.values[phases]] = numbers;
+        [self.values[pooled], self.values[phases]] = numbers;
     }
 
     /// A convolution and the pool behind it.
