@@ -37,7 +37,8 @@ pub(crate) fn images(network: &Network, batch: usize) -> u32 {
 /// Bytes that a thread needs for one block of `network` in a batch of `batch`: activations,
 /// their gradients, the codes of pooling windows, unrolled images, lists of winners, the lanes of a
 /// layer's taps, and the terms of squares. Its lists come on top, at most 80 bytes per survivor and
-/// some per filter, two copies of each layer that is computed with zeros for what was pruned, and the terms of kernels.
+/// some per filter, two copies of each layer that is computed with zeros for what was pruned, and the
+/// terms of kernels.
 pub fn block_bytes(network: &Network, batch: usize) -> usize {
     let network = Cut::new(network, images(network, batch)).network;
     let numbers = |values: &[Value]| -> usize {
