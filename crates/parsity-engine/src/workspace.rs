@@ -18,7 +18,7 @@ use crate::kernels::pruned_gradient::lanes_of;
 use crate::kernels::slabs::Takes;
 use crate::kernels::winners::Lists;
 use crate::kernels::{LANES, layers, loss, pools, winograd, winograd_gradient};
-use crate::layout::{Layout, may_go_in_squares, may_visit_winners};
+use crate::layout::{Layout, halving, may_go_in_squares, may_visit_winners};
 use crate::lowering::lower;
 use crate::network::{Network, Op, Value};
 use crate::numbers::Numbers;
@@ -35,7 +35,7 @@ pub(crate) fn images(network: &Network, batch: usize) -> u32 {
 }
 
 /// Bytes that a thread needs for one block of `network` in a batch of `batch`: activations,
-/// their gradients, the codes of pooling windows, unrolled images, lists of winners, the lanes of a
+/// their gradients, the codes of pooling windows, signs, unrolled images, lists of winners, the lanes of a
 /// layer's taps, and the terms of squares. Its lists come on top, at most 80 bytes per survivor and
 /// some per filter, two copies of each layer that is computed with zeros for what was pruned, and the
 /// terms of kernels.
@@ -50,6 +50,7 @@ pub fn block_bytes(network: &Network, batch: usize) -> usize {
     (numbers + scratch.images.len() + scratch.sums.len() + scratch.terms.len()) * size_of::<f32>()
         + scratch.lists.bytes()
         + pooled(&network).map(|(_, codes)| codes).sum::<usize>()
+        + signed(&network).map(|(_, signs)| signs * size_of::<u16>()).sum::<usize>()
 }
 
 /// Room that is used for one convolution after the other.
@@ -98,6 +99,12 @@ fn pooled(network: &Network) -> impl Iterator<Item = (usize, usize)> {
         }
         _ => None,
     })
+}
+
+/// The values whose signs are kept, and how many: phases of what was halved.
+fn signed(network: &Network) -> impl Iterator<Item = (usize, usize)> {
+    let phases = (0..network.ops.len()).filter_map(|index| Some(halving(network, index)?.phases));
+    phases.map(|phases| (phases, network.values[phases].len()))
 }
 
 /// What the deal `op` takes, and what its gradient takes back.
@@ -159,6 +166,8 @@ pub(crate) struct Workspace {
     flat: Vec<bool>,
     /// Which number of each pooling window was the highest, per value.
     codes: Vec<Vec<u8>>,
+    /// Where phases of what was halved are positive, per value.
+    signs: Vec<Vec<u16>>,
     /// NaN for the images of which that pool has seen a number that is not finite; else zero.
     wild: Vec<[f32; LANES]>,
     scratch: Scratch,
@@ -180,6 +189,10 @@ impl Workspace {
         for (value, count) in pooled(network) {
             codes[value] = vec![0; count];
         }
+        let mut signs = vec![vec![]; network.values.len()];
+        for (value, count) in signed(network) {
+            signs[value] = vec![0; count];
+        }
         Workspace {
             program: Arc::clone(program),
             convs: lower(program, &cut, &layout, &seat),
@@ -191,6 +204,7 @@ impl Workspace {
             layout,
             flat: vec![false; network.values.len()],
             codes,
+            signs,
             wild: vec![[0.0; LANES]; network.values.len()],
             scratch: Scratch::new(network),
             remembers: true,
@@ -418,10 +432,11 @@ mod tests {
             let buffers = workspace.values.iter().chain(&workspace.gradients);
             let numbers: usize = buffers.map(|numbers| size_of_val(&**numbers)).sum();
             let codes: usize = workspace.codes.iter().map(Vec::len).sum();
+            let signs: usize = workspace.signs.iter().map(|signs| size_of_val(&**signs)).sum();
             let Scratch { images, lists, sums, terms } = &workspace.scratch;
             let scratch: usize = [images, sums, terms].map(|it| size_of_val(&**it)).iter().sum();
             let scratch = scratch + lists.bytes();
-            assert_eq!(numbers + codes + scratch, block_bytes(&network, batch));
+            assert_eq!(numbers + codes + signs + scratch, block_bytes(&network, batch));
         }
     }
 }

@@ -8,7 +8,7 @@
 #![allow(unsafe_code)]
 
 use super::isa::Isa;
-use super::layers::{Source, Target};
+use super::layers::{Signs, Source, Target};
 use super::multiversion;
 use super::vector::Vector;
 use crate::network::Value;
@@ -17,9 +17,12 @@ use crate::shape::Shape;
 multiversion! {
     /// For blocks of 8 or 16 images, of y + the shortcut, over the channels that this has, where that is
     /// positive, or else 0: `pooled` = the mean of each window of two by two; `phases` = the even and
-    /// odd rows and columns. y itself stays as it is: nobody reads it again.
-    halve(lanes: u32, shortcut: Option<Source>, y: Source, pooled: Target, phases: Target)
-        = halve_block<Isa>
+    /// odd rows and columns, and `signs` = in which images each position of them is positive. y itself
+    /// stays as it is: nobody reads it again.
+    halve(
+        lanes: u32, shortcut: Option<Source>, y: Source,
+        pooled: Target, phases: Target, signs: &mut [u16],
+    ) = halve_block<Isa>
 }
 
 #[inline(always)]
@@ -29,10 +32,11 @@ fn halve_block<I: Isa>(
     y: Source,
     pooled: Target,
     phases: Target,
+    signs: &mut [u16],
 ) {
     match lanes {
-        4 => halve_windows::<I::Wide, 16>(shortcut, y, pooled, phases),
-        _ => halve_windows::<I::Eight, 8>(shortcut, y, pooled, phases),
+        4 => halve_windows::<I::Wide, 16>(shortcut, y, pooled, phases, signs),
+        _ => halve_windows::<I::Eight, 8>(shortcut, y, pooled, phases, signs),
     }
 }
 
@@ -42,10 +46,11 @@ fn halve_windows<V: Vector, const IMAGES: usize>(
     y: Source,
     pooled: Target,
     phases: Target,
+    signs: &mut [u16],
 ) {
     let Shape { channels, height, width } = pooled.value.shape;
     check(pooled.value, [y.value, phases.value]);
-    assert!(y.numbers.len() >= y.value.len() * IMAGES);
+    assert!(y.numbers.len() >= y.value.len() * IMAGES && signs.len() >= phases.value.len());
     for target in [&pooled, &phases] {
         assert!(target.numbers.len() >= target.value.len() * IMAGES);
     }
@@ -59,93 +64,102 @@ fn halve_windows<V: Vector, const IMAGES: usize>(
     for channel in 0..channels {
         let added = shortcut.filter(|it| channel < it.value.shape.channels);
         for row in 0..height {
-            let ys = two_rows::<IMAGES>(y.value, channel, row);
-            let addends = added.map(|it| two_rows::<IMAGES>(it.value, channel, row));
-            let parts = four_rows::<IMAGES>(phases.value, channel, row);
-            let means = pooled.value.row(channel, row) * IMAGES;
-            for place in (0..width * IMAGES).step_by(V::WIDTH) {
-                // The same lanes of two neighbours.
-                let (position, lane) = (place / IMAGES, place % IMAGES);
-                let pair = [0, 1].map(|next| (2 * position + next) * IMAGES + lane);
-                let mut sum = zero;
-                for (quarter, part) in parts.into_iter().enumerate() {
-                    let (row, column) = (quarter / 2, pair[quarter % 2]);
-                    // SAFETY: all values have rows and columns for all windows, as was checked.
-                    unsafe {
-                        let mut number = V::load(y.numbers.as_ptr().add(ys[row] + column));
-                        if let (Some(added), Some(addends)) = (added, addends) {
-                            let addend = added.numbers.as_ptr().add(addends[row] + column);
-                            number = number.add_product(one, V::load(addend));
+            let ys = two_rows(y.value, channel, row);
+            let addends = added.map(|it| two_rows(it.value, channel, row));
+            let parts = four_rows(phases.value, channel, row);
+            let means = pooled.value.row(channel, row);
+            for position in 0..width {
+                let mut positive = [0; 4];
+                for lane in (0..IMAGES).step_by(V::WIDTH) {
+                    let mut sum = zero;
+                    for (quarter, part) in parts.into_iter().enumerate() {
+                        let (row, column) = (quarter / 2, 2 * position + quarter % 2);
+                        let at = |place: usize| place * IMAGES + lane;
+                        // SAFETY: all values have rows and columns for all windows, as was checked.
+                        unsafe {
+                            let mut number = V::load(y.numbers.as_ptr().add(at(ys[row] + column)));
+                            if let (Some(added), Some(addends)) = (added, addends) {
+                                let addend = added.numbers.as_ptr().add(at(addends[row] + column));
+                                number = number.add_product(one, V::load(addend));
+                            }
+                            let number = number.at_least(zero);
+                            number.store(phases.numbers.as_mut_ptr().add(at(part + position)));
+                            sum = sum.add_product(one, number);
+                            positive[quarter] |= number.signs() << lane;
                         }
-                        let number = number.at_least(zero);
-                        number.store(phases.numbers.as_mut_ptr().add(part + place));
-                        sum = sum.add_product(one, number);
                     }
+                    let mean = zero.add_product(quarter, sum);
+                    let to = (means + position) * IMAGES + lane;
+                    // SAFETY: as above.
+                    unsafe { mean.store(pooled.numbers.as_mut_ptr().add(to)) };
                 }
-                let mean = zero.add_product(quarter, sum);
-                // SAFETY: as above.
-                unsafe { mean.store(pooled.numbers.as_mut_ptr().add(means + place)) };
+                for (part, positive) in parts.into_iter().zip(positive) {
+                    // SAFETY: as above; a sign for each position.
+                    unsafe { *signs.get_unchecked_mut(part + position) = positive };
+                }
             }
         }
     }
 }
 
 multiversion! {
-    /// For the same blocks: dy = what the phases have of it, and its share of each window, where
-    /// `forward`, the phases of y, are positive; else 0.
-    halve_gradient(lanes: u32, forward: Source, pooled: Source, phases: Source, dy: Target)
+    /// For the same blocks: dy = what the phases have of it, and its share of each window, where the phases
+    /// were positive by their `signs`; else 0.
+    halve_gradient(lanes: u32, signs: Signs, pooled: Source, phases: Source, dy: Target)
         = halve_gradient_block<Isa>
 }
 
 #[inline(always)]
 fn halve_gradient_block<I: Isa>(
     lanes: u32,
-    forward: Source,
+    signs: Signs,
     pooled: Source,
     phases: Source,
     dy: Target,
 ) {
     match lanes {
-        4 => halve_gradient_windows::<I::Wide, 16>(forward, pooled, phases, dy),
-        _ => halve_gradient_windows::<I::Eight, 8>(forward, pooled, phases, dy),
+        4 => halve_gradient_windows::<I::Wide, 16>(signs, pooled, phases, dy),
+        _ => halve_gradient_windows::<I::Eight, 8>(signs, pooled, phases, dy),
     }
 }
 
 #[inline(always)]
 fn halve_gradient_windows<V: Vector, const IMAGES: usize>(
-    forward: Source,
+    signs: Signs,
     pooled: Source,
     phases: Source,
     dy: Target,
 ) {
     let Shape { channels, height, width } = pooled.value.shape;
     check(pooled.value, [dy.value, phases.value]);
-    check(pooled.value, [dy.value, forward.value]);
-    for source in [forward, pooled, phases] {
+    check(pooled.value, [dy.value, signs.value]);
+    for source in [pooled, phases] {
         assert!(source.numbers.len() >= source.value.len() * IMAGES);
     }
     assert!(dy.numbers.len() >= dy.value.len() * IMAGES);
+    assert!(signs.bits.len() >= signs.value.len());
     let one = V::splat(1.0);
     let (zero, quarter) = (V::splat(0.0), V::splat(0.25));
     for channel in 0..channels {
         for row in 0..height {
-            let deciding = four_rows::<IMAGES>(forward.value, channel, row);
-            let to = two_rows::<IMAGES>(dy.value, channel, row);
-            let parts = four_rows::<IMAGES>(phases.value, channel, row);
-            let means = pooled.value.row(channel, row) * IMAGES;
-            for place in (0..width * IMAGES).step_by(V::WIDTH) {
-                let (position, lane) = (place / IMAGES, place % IMAGES);
-                let pair = [0, 1].map(|next| (2 * position + next) * IMAGES + lane);
-                // SAFETY: as in `halve_windows`.
-                unsafe {
-                    let mean = V::load(pooled.numbers.as_ptr().add(means + place));
-                    let share = zero.add_product(quarter, mean);
-                    for (quarter, part) in parts.into_iter().enumerate() {
-                        let (row, column) = (quarter / 2, pair[quarter % 2]);
-                        let part = V::load(phases.numbers.as_ptr().add(part + place));
-                        let y = V::load(forward.numbers.as_ptr().add(deciding[quarter] + place));
-                        let number = part.add_product(one, share).where_positive(y);
-                        number.store(dy.numbers.as_mut_ptr().add(to[row] + column));
+            let deciding = four_rows(signs.value, channel, row);
+            let to = two_rows(dy.value, channel, row);
+            let parts = four_rows(phases.value, channel, row);
+            let means = pooled.value.row(channel, row);
+            for position in 0..width {
+                for lane in (0..IMAGES).step_by(V::WIDTH) {
+                    let at = |place: usize| (place + position) * IMAGES + lane;
+                    // SAFETY: as in `halve_windows`.
+                    unsafe {
+                        let mean = V::load(pooled.numbers.as_ptr().add(at(means)));
+                        let share = zero.add_product(quarter, mean);
+                        for (quarter, part) in parts.into_iter().enumerate() {
+                            let column = to[quarter / 2] + 2 * position + quarter % 2;
+                            let part = V::load(phases.numbers.as_ptr().add(at(part)));
+                            let positive = signs.bits.get_unchecked(deciding[quarter] + position);
+                            let number = part.add_product(one, share).where_set(positive >> lane);
+                            number.store(dy.numbers.as_mut_ptr().add(column * IMAGES + lane));
+                        }
                     }
                 }
             }
@@ -161,15 +175,15 @@ fn check(pooled: &Value, [value, phases]: [&Value; 2]) {
     assert!(phases.shape.height >= height && phases.shape.width >= width);
 }
 
-/// Where row `2 · row` of a channel starts, and where the next one does.
+/// The position where row `2 · row` of a channel starts, and where the next one does.
 #[inline(always)]
-fn two_rows<const IMAGES: usize>(value: &Value, channel: usize, row: usize) -> [usize; 2] {
-    [0, 1].map(|next| value.row(channel, 2 * row + next) * IMAGES)
+fn two_rows(value: &Value, channel: usize, row: usize) -> [usize; 2] {
+    [0, 1].map(|next| value.row(channel, 2 * row + next))
 }
 
-/// Where row `row` of each of a channel's phases starts.
+/// The position where row `row` of each of a channel's phases starts.
 #[inline(always)]
-fn four_rows<const IMAGES: usize>(value: &Value, channel: usize, row: usize) -> [usize; 4] {
+fn four_rows(value: &Value, channel: usize, row: usize) -> [usize; 4] {
     let channels = value.shape.channels / 4;
-    [0, 1, 2, 3].map(|phase| value.row(phase * channels + channel, row) * IMAGES)
+    [0, 1, 2, 3].map(|phase| value.row(phase * channels + channel, row))
 }

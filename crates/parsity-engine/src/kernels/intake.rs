@@ -1,16 +1,22 @@
 //! From bytes to numbers: images become a block.
 
+use super::isa::Isa;
 use super::{LANES, multiversion};
 
 multiversion! {
     /// A row of a whole block: pixel by pixel, the number that `table` has for the byte of each
     /// image. All of them have as many bytes, from `start` on, as there is room for.
     take_in(table: &[f32; 256], images: &[&[u8]; LANES], start: usize, row: &mut [f32])
-        = take_in_body
+        = take_in_body<Isa>
 }
 
 #[inline(always)]
-fn take_in_body(table: &[f32; 256], images: &[&[u8]; LANES], start: usize, row: &mut [f32]) {
+fn take_in_body<I: Isa>(
+    table: &[f32; 256],
+    images: &[&[u8]; LANES],
+    start: usize,
+    row: &mut [f32],
+) {
     let pixels = row.as_chunks_mut::<LANES>().0;
     let mut done = 0;
     while done < pixels.len() {
@@ -27,9 +33,7 @@ fn take_in_body(table: &[f32; 256], images: &[&[u8]; LANES], start: usize, row: 
         }
         let bytes = turned(&bytes);
         for (numbers, bytes) in pixels[first..][..count].iter_mut().zip(&bytes) {
-            for (number, &byte) in numbers.iter_mut().zip(bytes) {
-                *number = table[usize::from(byte)];
-            }
+            *numbers = I::looked_up(table, bytes);
         }
         done = first + count;
     }

@@ -52,6 +52,12 @@ pub(crate) trait Isa {
         std::array::from_fn(|column| std::array::from_fn(|row| rows[row][column]))
     }
 
+    /// What `table` has for each byte.
+    #[inline(always)]
+    fn looked_up(table: &[f32; 256], bytes: &[u8; 16]) -> [f32; 16] {
+        bytes.map(|byte| table[usize::from(byte)])
+    }
+
     /// Whether it has instructions for `spread` and `gathered`.
     const SPREADS: bool = false;
 
@@ -185,6 +191,32 @@ impl Isa for Avx512 {
             let mut totals = [0.0; 16];
             _mm512_storeu_ps(totals.as_mut_ptr(), _mm512_permutexvar_ps(order, packed));
             totals
+        }
+    }
+
+    /// The table stays in half of the registers. Two of them are looked up at once, by the lower bits, and
+    /// then the upper ones choose.
+    #[inline(always)]
+    fn looked_up(table: &[f32; 256], bytes: &[u8; 16]) -> [f32; 16] {
+        // SAFETY: as in `totals`.
+        unsafe {
+            let bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(bytes.as_ptr().cast()));
+            let mut found = [_mm512_setzero_ps(); 8];
+            for (pair, found) in found.iter_mut().enumerate() {
+                let table = table.as_ptr().add(32 * pair);
+                let (low, high) = (_mm512_loadu_ps(table), _mm512_loadu_ps(table.add(16)));
+                *found = _mm512_permutex2var_ps(low, bytes, high);
+            }
+            for (round, bit) in [(4, 32), (2, 64), (1, 128)] {
+                let upper = _mm512_test_epi32_mask(bytes, _mm512_set1_epi32(bit));
+                for next in 0..round {
+                    let (low, high) = (found[2 * next], found[2 * next + 1]);
+                    found[next] = _mm512_mask_mov_ps(low, upper, high);
+                }
+            }
+            let mut numbers = [0.0; 16];
+            _mm512_storeu_ps(numbers.as_mut_ptr(), found[0]);
+            numbers
         }
     }
 
@@ -405,6 +437,20 @@ mod tests {
         #[cfg(target_arch = "x86_64")]
         if InstructionSet::in_use() == InstructionSet::Avx512 {
             assert_eq!(Avx512::transposed(&rows), columns);
+        }
+    }
+
+    #[test]
+    fn every_byte_is_looked_up() {
+        let table: [f32; 256] = std::array::from_fn(|byte| 0.25 * byte as f32 - 7.0);
+        for first in 0..=255u8 {
+            let bytes: [u8; 16] = std::array::from_fn(|lane| first.wrapping_add(53 * lane as u8));
+            let expected = bytes.map(|byte| table[usize::from(byte)]);
+            assert_eq!(Portable::looked_up(&table, &bytes), expected);
+            #[cfg(target_arch = "x86_64")]
+            if InstructionSet::in_use() == InstructionSet::Avx512 {
+                assert_eq!(Avx512::looked_up(&table, &bytes), expected);
+            }
         }
     }
 

@@ -18,6 +18,13 @@ pub(crate) struct Target<'a> {
     pub(crate) numbers: &'a mut [f32],
 }
 
+/// Where a value is positive: of each of its positions in which lanes, a bit each.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Signs<'a> {
+    pub(crate) value: &'a Value,
+    pub(crate) bits: &'a [u16],
+}
+
 /// Calls the body with the number of images in a block as a constant.
 macro_rules! with_images {
     ($lanes:expr, |$IMAGES:ident| $body:expr) => {

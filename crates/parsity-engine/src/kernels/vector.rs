@@ -88,6 +88,12 @@ pub(crate) trait Vector: Copy {
     /// What `deciding` is not positive for becomes zero.
     fn where_positive(self, deciding: Self) -> Self;
 
+    /// Which numbers are positive: a bit each, the first one the lowest.
+    fn signs(self) -> u16;
+
+    /// What has no bit in `signs` becomes zero.
+    fn where_set(self, signs: u16) -> Self;
+
     /// The first of four numbers that is the highest, or zero if none is positive. Its index goes to
     /// `codes`, or `NOBODY`.
     ///
@@ -156,6 +162,20 @@ impl<const W: usize> Vector for [f32; W] {
     fn where_positive(self, deciding: Self) -> Self {
         std::array::from_fn(|lane| if deciding[lane] > 0.0 { self[lane] } else { 0.0 })
     }
+
+    #[inline(always)]
+    fn signs(self) -> u16 {
+        let mut signs = 0;
+        for (lane, number) in self.into_iter().enumerate() {
+            signs |= u16::from(number > 0.0) << lane;
+        }
+        signs
+    }
+
+    #[inline(always)]
+    fn where_set(self, signs: u16) -> Self {
+        std::array::from_fn(|lane| if signs >> lane & 1 == 1 { self[lane] } else { 0.0 })
+    }
 }
 
 /// Implements `Vector` for a type of the machine.
@@ -163,7 +183,9 @@ impl<const W: usize> Vector for [f32; W] {
 macro_rules! machine_vector {
     ($type:ty, $width:literal, $splat:ident, $load:ident, $store:ident, $fma:ident, $add:ident,
         $subtract:ident, $max:ident,
-        |$number:ident, $deciding:ident| $where_positive:expr $(, $more:item)?) => {
+        |$number:ident, $deciding:ident| $where_positive:expr,
+        |$positive:ident| $signs:expr,
+        |$kept:ident, $bits:ident| $where_set:expr $(, $more:item)?) => {
         impl Vector for $type {
             const WIDTH: usize = $width;
 
@@ -216,6 +238,20 @@ macro_rules! machine_vector {
                 unsafe { $where_positive }
             }
 
+            #[inline(always)]
+            fn signs(self) -> u16 {
+                let $positive = self;
+                // SAFETY: as in `splat`.
+                unsafe { $signs }
+            }
+
+            #[inline(always)]
+            fn where_set(self, signs: u16) -> Self {
+                let ($kept, $bits) = (self, signs);
+                // SAFETY: as in `splat`.
+                unsafe { $where_set }
+            }
+
             $($more)?
         }
     };
@@ -236,6 +272,8 @@ machine_vector!(
         let positive = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(deciding, _mm512_setzero_ps());
         _mm512_maskz_mov_ps(positive, number)
     },
+    |numbers| _mm512_cmp_ps_mask::<_CMP_GT_OQ>(numbers, _mm512_setzero_ps()),
+    |numbers, signs| _mm512_maskz_mov_ps(signs, numbers),
     #[inline(always)]
     unsafe fn highest([a, b, c, d]: [Self; 4], codes: *mut u8) -> Self {
         // SAFETY: as in `splat`; codes as the caller promises. Of a NaN and a number, and of equals,
@@ -270,5 +308,59 @@ machine_vector!(
     |number, deciding| {
         let positive = _mm256_cmp_ps::<_CMP_GT_OQ>(deciding, _mm256_setzero_ps());
         _mm256_and_ps(positive, number)
+    },
+    |numbers| {
+        let positive = _mm256_cmp_ps::<_CMP_GT_OQ>(numbers, _mm256_setzero_ps());
+        _mm256_movemask_ps(positive) as u16
+    },
+    |numbers, signs| {
+        let bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+        let set = _mm256_and_si256(bits, _mm256_set1_epi32(i32::from(signs)));
+        _mm256_and_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(set, bits)), numbers)
     }
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::instruction_set::InstructionSet;
+
+    /// Signs of twice as many numbers as a vector has, and what is kept of them.
+    fn check<V: Vector>() {
+        let special = [0.0, -0.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MIN_POSITIVE];
+        let number = |lane: usize| special.get(lane).copied().unwrap_or(3.5 - lane as f32);
+        let numbers: [f32; 2 * LANES] =
+            std::array::from_fn(|lane| number(lane % LANES + lane / LANES));
+        for from in 0..LANES {
+            // SAFETY: there are so many numbers.
+            let vector = unsafe { V::load(numbers[from..].as_ptr()) };
+            let signs = vector.signs();
+            for kept in [signs, !signs, 0x5a3c, 0xffff, 0] {
+                let mut found = [1.0; LANES];
+                // SAFETY: no vector is longer.
+                unsafe { vector.where_set(kept).store(found.as_mut_ptr()) };
+                for lane in 0..V::WIDTH {
+                    let number = numbers[from + lane];
+                    assert_eq!(signs >> lane & 1 == 1, number > 0.0);
+                    let expected = if kept >> lane & 1 == 1 { number } else { 0.0 };
+                    assert_eq!(found[lane].to_bits(), expected.to_bits(), "{from}, {lane}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn signs_decide_what_is_kept() {
+        check::<[f32; 4]>();
+        check::<[f32; 1]>();
+        #[cfg(target_arch = "x86_64")]
+        {
+            if InstructionSet::in_use() != InstructionSet::Portable {
+                check::<__m256>();
+            }
+            if InstructionSet::in_use() == InstructionSet::Avx512 {
+                check::<__m512>();
+            }
+        }
+    }
+}

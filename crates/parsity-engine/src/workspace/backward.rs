@@ -8,7 +8,7 @@ use crate::kernels::correlation::{Finish, Start, correlate};
 use crate::kernels::flat::{flat_input_gradient, flat_weight_gradient, scores_by_taps, see};
 use crate::kernels::frame::{roll_up, unroll};
 use crate::kernels::halving::halve_gradient;
-use crate::kernels::layers::{self, Source, Target};
+use crate::kernels::layers::{self, Signs, Source, Target};
 use crate::kernels::patches::{filter_gradient, image_gradient};
 use crate::kernels::pools;
 use crate::kernels::products::{bias_gradient, weight_gradient};
@@ -188,11 +188,11 @@ impl Workspace {
     fn backward_halving(&mut self, Halving { value, pooled, phases, .. }: Halving) {
         let mut numbers = take(&mut self.gradients[value]);
         let layout = &self.layout.gradients;
-        let forward = Source { value: &self.layout.values[phases], numbers: &self.values[phases] };
+        let signs = Signs { value: &self.layout.values[phases], bits: &self.signs[phases] };
         let means = Source { value: &layout[pooled], numbers: &self.gradients[pooled] };
         let parts = Source { value: &layout[phases], numbers: &self.gradients[phases] };
         let dy = Target { value: &layout[value], numbers: &mut numbers };
-        halve_gradient(layout[value].lanes, forward, means, parts, dy);
+        halve_gradient(layout[value].lanes, signs, means, parts, dy);
         self.gradients[value] = numbers;
         self.flat[value] = false;
     }

@@ -183,7 +183,7 @@ impl Workspace {
         let (shortcut, y) = (shortcut.map(source), source(value));
         let means = Target { value: &layout[pooled], numbers: means };
         let parts = Target { value: &layout[phases], numbers: parts };
-        halve(layout[value].lanes, shortcut, y, means, parts);
+        halve(layout[value].lanes, shortcut, y, means, parts, &mut self.signs[phases]);
         [self.values[pooled], self.values[phases]] = numbers;
     }
 
