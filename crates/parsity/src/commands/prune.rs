@@ -6,8 +6,8 @@ use crate::arguments::Prune;
 use crate::failure::{End, WrongRequest};
 use crate::interrupt;
 use crate::words::grouped;
-use parsity_engine::Team;
-use parsity_lab::save_weights;
+use parsity_engine::{Pattern, Team};
+use parsity_lab::{Work, save_weights, useful_flops_per_image};
 use parsity_study::Sparsity;
 use std::sync::atomic::Ordering;
 
@@ -26,6 +26,9 @@ pub(crate) fn prune(arguments: &Prune) -> anyhow::Result<End> {
     if let Some(path) = &setup.save {
         save_weights(network, &pattern, &pattern.gather(&parameters), path)?;
     }
+    // An image's way forward.
+    let products = |pattern: &Pattern| useful_flops_per_image(network, pattern, Work::Evaluate) / 2;
+    let (dense, left) = (products(&Pattern::dense(pattern.parameters())), products(&pattern));
     let counts = pattern.survivors_per_tensor(network);
     let layers = network.tensors().iter().zip(&counts);
     if setup.json {
@@ -39,6 +42,7 @@ pub(crate) fn prune(arguments: &Prune) -> anyhow::Result<End> {
             "dataset": setup.dataset, "model": setup.model, "method": setup.method,
             "sparsity": setup.sparsity, "parameters": pattern.parameters(),
             "survivors": pattern.len(), "tensors": tensors.collect::<Vec<_>>(),
+            "multiply_adds": { "dense": dense, "left": left },
         }))?;
         return Ok(End::Done);
     }
@@ -53,6 +57,11 @@ pub(crate) fn prune(arguments: &Prune) -> anyhow::Result<End> {
     let total = row("all", String::new(), pattern.parameters(), pattern.len());
     let headings = ["tensor", "shape", "parameters", "survivors", "sparsity"];
     print(table(headings, 1, tensors.chain([total]).collect()))?;
+    let share = 100.0 * left as f64 / dense.max(1) as f64;
+    let [left, dense] = [left, dense].map(|products| grouped(products as u64));
+    print(format!(
+        "\nWork left: {left} of {dense} multiply-adds for the scores of an image, {share:.1} %."
+    ))?;
     if let Some(path) = &setup.save {
         print(format!("\nWritten: {}", path.display()))?;
     }

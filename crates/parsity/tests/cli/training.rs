@@ -73,21 +73,26 @@ fn pruning_writes_exactly_the_survivors_with_their_masks() {
         let file = SafeTensors::deserialize(&bytes).unwrap();
         assert_eq!(file.tensor("conv1.weight").unwrap().shape(), [32, 1, 5, 5]);
         assert_eq!(file.tensor("dense.weight").unwrap().shape(), [10, 1024]);
-        let mut kept = 0;
-        for name in ["conv1", "conv2", "dense"]
+        let (mut kept, mut products) = (0, 0);
+        // A weight is used at all positions of what its layer writes.
+        for (name, positions) in [("conv1", 24 * 24), ("conv2", 8 * 8), ("dense", 1)]
             .iter()
-            .flat_map(|name| [format!("{name}.weight"), format!("{name}.bias")])
+            .flat_map(|(name, it)| [(format!("{name}.weight"), *it), (format!("{name}.bias"), 0)])
         {
             let mask = file.tensor(&format!("{name}.mask")).unwrap();
             let values = file.tensor(&name).unwrap();
             assert_eq!(mask.shape(), values.shape());
             for (mask, value) in mask.data().iter().zip(values.data().chunks(4)) {
                 kept += u32::from(*mask);
+                products += u32::from(*mask) * positions;
                 assert!(*mask == 1 || value == [0; 4], "{name}");
             }
         }
         assert_eq!(kept, 6235, "{method}");
+        let told = &told["multiply_adds"];
+        assert_eq!((&told["dense"], &told["left"]), (&3_747_840.into(), &products.into()));
     }
     let table = desk.ok(&format!("{prune} --keep-biases"));
     assert!(table.contains("conv1.bias"), "{table}");
+    assert!(table.contains("of 3,747,840 multiply-adds for the scores of an image"), "{table}");
 }
