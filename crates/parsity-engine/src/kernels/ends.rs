@@ -3,6 +3,8 @@
 //! Apart from the loops over taps, which know nothing of biases, masks and pools.
 
 #![allow(unsafe_code)]
+// Constant indices are names of registers.
+#![allow(clippy::needless_range_loop)]
 
 use super::correlation::{Call, Finish, Pooled, Start};
 use super::layers::{keep_where_positive, rectified, relu_in_place_body};
@@ -11,7 +13,32 @@ use super::tile::Tile;
 use super::vector::Vector;
 use super::{LANES, multiversion};
 use crate::shape::Shape;
+use std::mem::MaybeUninit;
 use std::ops::Range;
+
+/// Does something at each row and column of a tile. Indices are constants as soon as loops are unrolled;
+/// that is why bodies are short: a single place of the sums that is worked out at run time, and all of them
+/// would be in memory instead of registers.
+macro_rules! each {
+    ($row:ident, $column:ident => $body:expr) => {
+        for $row in 0..ROWS {
+            for $column in 0..COLUMNS {
+                $body;
+            }
+        }
+    };
+}
+
+/// Room for the sums of a tile of a lone target.
+#[repr(C, align(64))]
+struct Room(MaybeUninit<[[f32; LANES]; 24]>);
+
+impl Room {
+    #[inline(always)]
+    fn new() -> Self {
+        Room(MaybeUninit::uninit())
+    }
+}
 
 impl Tile<'_> {
     /// Where the tile's first position stands in the target of a sharer.
@@ -52,30 +79,30 @@ impl Tile<'_> {
         let Call { correlation, values, lanes, .. } = self.reads.call;
         let first = turn.noted.target as usize + self.sharer;
         let target_row = correlation.grid.target_row << lanes;
-        for (sharer, sums) in sums.iter_mut().enumerate() {
+        let one = V::splat(1.0);
+        for sharer in 0..SHARERS {
             let bias = match turn.begins {
                 true if SHARERS == 1 => turn.noted.bias,
                 true => correlation.biases.get(first + sharer).copied().unwrap_or(NONE),
                 false => NONE,
             };
-            if bias != NONE {
-                *sums = [[V::splat(values[bias as usize]); COLUMNS]; ROWS];
-            }
+            let sums = &mut sums[sharer];
             if self.reads.start(turn) == Start::Bias {
+                let bias = if bias == NONE { 0.0 } else { values[bias as usize] };
+                each!(row, column => sums[row][column] = V::splat(bias));
                 continue;
             }
             // SAFETY: as the caller promises.
             unsafe {
                 let target = target.as_ptr().add(self.place(turn, sharer));
-                for (row, sums) in sums.iter_mut().enumerate() {
-                    for (column, sum) in sums.iter_mut().enumerate() {
-                        let stands = V::load(target.add(row * target_row + column * V::WIDTH));
-                        *sum = if bias == NONE {
-                            stands
-                        } else {
-                            sum.add_product(V::splat(1.0), stands)
-                        };
-                    }
+                let stands = |row, column| V::load(target.add(row * target_row + column * V::WIDTH));
+                if bias == NONE {
+                    each!(row, column => sums[row][column] = stands(row, column));
+                } else {
+                    let bias = V::splat(values[bias as usize]);
+                    each!(row, column => {
+                        sums[row][column] = bias.add_product(one, stands(row, column));
+                    });
                 }
             }
         }
@@ -102,54 +129,62 @@ impl Tile<'_> {
         let target_row = correlation.grid.target_row << lanes;
         let of = turn.noted.target as usize + self.sharer;
         let rectify = SHARERS == 1 && matches!(finish, Finish::Rectify);
+        let zero = V::splat(0.0);
         if let Finish::Pool(pooled) = finish {
-            // SAFETY: as the caller promises.
-            return unsafe { self.pool(of, &sums[0], pooled) };
+            // Windows are many: were they taken from registers, all sums would be in memory always.
+            let mut room = Room::new();
+            let room = room.0.as_mut_ptr().cast::<f32>();
+            // SAFETY: as the caller promises; a tile has no more sums than there is room for.
+            return unsafe {
+                let sums = &sums[0];
+                each!(row, column => sums[row][column].store(
+                    room.add((row * COLUMNS + column) * V::WIDTH)
+                ));
+                self.pool::<V, ROWS, COLUMNS>(of, room, pooled);
+            };
         }
-        for (sharer, sums) in sums.iter().enumerate() {
+        for sharer in 0..SHARERS {
+            let sums = &sums[sharer];
             // SAFETY: as the caller promises.
             unsafe {
                 let start = self.place(turn, sharer);
                 let target = target.as_mut_ptr().add(start);
+                let to = |row, column| target.add(row * target_row + column * V::WIDTH);
                 if let (1, Finish::Mask(numbers) | Finish::MaskOnto(numbers), Some(mask)) =
                     (SHARERS, finish, &correlation.mask)
                 {
-                    let onto = matches!(finish, Finish::MaskOnto(_));
                     let deciding =
                         numbers.as_ptr().add(mask.place(of, self.row, lanes) + self.from);
-                    let deciding_row = mask.row << lanes;
-                    for (row, sums) in sums.iter().enumerate() {
-                        for (column, sum) in sums.iter().enumerate() {
-                            let column = column * V::WIDTH;
-                            let deciding = V::load(deciding.add(row * deciding_row + column));
-                            let mut sum = sum.where_positive(deciding);
-                            let to = target.add(row * target_row + column);
-                            if onto {
-                                sum = V::load(to).plus(sum);
-                            }
-                            sum.store(to);
-                        }
+                    let next = mask.row << lanes;
+                    let masked = |sum: V, row, column| {
+                        sum.where_positive(V::load(deciding.add(row * next + column * V::WIDTH)))
+                    };
+                    if matches!(finish, Finish::MaskOnto(_)) {
+                        each!(row, column => {
+                            let (sum, to) = (sums[row][column], to(row, column));
+                            V::load(to).plus(masked(sum, row, column)).store(to);
+                        });
+                    } else {
+                        each!(row, column => {
+                            masked(sums[row][column], row, column).store(to(row, column));
+                        });
                     }
                     return;
                 }
                 if let (1, Finish::Copy(copied)) = (SHARERS, finish) {
                     let start = copied.row(of, self.row, lanes) + self.from;
-                    let copy = copied.numbers.add(start);
-                    let (copy_row, zero) = (copied.next(lanes), V::splat(0.0));
-                    for (row, sums) in sums.iter().enumerate() {
-                        for (column, sum) in sums.iter().enumerate() {
-                            let column = column * V::WIDTH;
-                            sum.store(target.add(row * target_row + column));
-                            sum.at_least(zero).store(copy.add(row * copy_row + column));
-                        }
-                    }
+                    let (copy, next) = (copied.numbers.add(start), copied.next(lanes));
+                    each!(row, column => {
+                        let sum = sums[row][column];
+                        sum.store(to(row, column));
+                        sum.at_least(zero).store(copy.add(row * next + column * V::WIDTH));
+                    });
                     return;
                 }
-                for (row, sums) in sums.iter().enumerate() {
-                    for (column, sum) in sums.iter().enumerate() {
-                        let sum = if rectify { sum.at_least(V::splat(0.0)) } else { *sum };
-                        sum.store(target.add(row * target_row + column * V::WIDTH));
-                    }
+                if rectify {
+                    each!(row, column => sums[row][column].at_least(zero).store(to(row, column)));
+                } else {
+                    each!(row, column => sums[row][column].store(to(row, column)));
                 }
             }
         }
@@ -158,7 +193,7 @@ impl Tile<'_> {
         }
     }
 
-    /// Pools the sums of target `of`, in windows of two by two, where a vector is one position.
+    /// Pools `sums` of target `of`, row by row, in windows of two by two, where a vector is one position.
     ///
     /// # Safety
     /// As for `sum`; there is room for the windows of all targets, and nobody else is at it.
@@ -166,7 +201,7 @@ impl Tile<'_> {
     unsafe fn pool<V: Vector, const ROWS: usize, const COLUMNS: usize>(
         &self,
         of: usize,
-        sums: &[[V; COLUMNS]; ROWS],
+        sums: *const f32,
         pooled: &Pooled,
     ) {
         if !ROWS.is_multiple_of(2) || !COLUMNS.is_multiple_of(2) || V::WIDTH != LANES {
@@ -177,13 +212,15 @@ impl Tile<'_> {
         let (zero, mut wilds) = (V::splat(0.0), [V::splat(0.0); 4]);
         // SAFETY: as the caller promises.
         unsafe {
+            let sum = |row: usize, column: usize| V::load(sums.add((row * COLUMNS + column) * LANES));
             for pair in 0..ROWS / 2 {
                 let place = pooled.value.row(of, row + pair) + column;
                 let code = (of * height + row + pair) * width + column;
                 for at in 0..COLUMNS / 2 {
+                    let [upper, lower] = [2 * pair, 2 * pair + 1];
                     let [left, right] = [2 * at, 2 * at + 1];
-                    let (upper, lower) = (sums[2 * pair], sums[2 * pair + 1]);
-                    let window = [upper[left], upper[right], lower[left], lower[right]];
+                    let window =
+                        [sum(upper, left), sum(upper, right), sum(lower, left), sum(lower, right)];
                     let highest = match pooled.memory {
                         Some((codes, _)) => {
                             for (wild, number) in wilds.iter_mut().zip(window) {
