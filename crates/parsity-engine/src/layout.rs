@@ -11,6 +11,7 @@ use crate::kernels::pools::TWO_BY_TWO;
 use crate::kernels::products::CHUNK;
 use crate::kernels::winograd::KERNEL;
 use crate::network::{Flow, Network, Op, Split, Value, Window};
+use std::ops::Range;
 
 /// Numbers of a row, times rows, that keep all registers busy.
 const STRIP: usize = 24 * LANES;
@@ -39,6 +40,24 @@ impl Layout {
         }
         Layout { values, gradients }
     }
+}
+
+/// Bytes of a strip of rows of a value, all channels of it, that is still near when the next operation
+/// comes.
+const NEAR: usize = 192 * 1024;
+
+/// Rows of the tallest tiles.
+const ROWS: usize = 4;
+
+/// Rows of `value` that one operation works on before the next one does: a multiple of those of a tile.
+pub(crate) fn rows_near(value: &Value) -> usize {
+    let row = (value.shape.channels * value.columns() * size_of::<f32>()) << value.lanes;
+    (NEAR / row / ROWS).max(1) * ROWS
+}
+
+/// All of `height` rows, in strips of `rows`.
+pub(crate) fn strips(height: usize, rows: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..height).step_by(rows).map(move |start| start..(start + rows).min(height))
 }
 
 /// The window by which operation `index + 1` pools what the convolution `index` writes.

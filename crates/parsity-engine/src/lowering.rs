@@ -237,6 +237,7 @@ impl<'a> Lowering<'a> {
         Places {
             targets: (0..filters.len()).map(|it| gradient.row(it, 0) as u32).collect(),
             row: gradient.columns(),
+            rows: gradient.shape.height,
             len: gradient.len(),
             passage,
         }

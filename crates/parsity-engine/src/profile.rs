@@ -40,14 +40,19 @@ pub fn profile(
     workspace.fill_for_gradients(values);
     workspace.load(material, &examples);
     let mut times: Vec<(usize, Pass, Vec<f64>)> = vec![];
-    for _ in 0..rounds.max(1) {
+    for round in 0..rounds.max(1) {
         let mut last = clock();
+        // What is done strip by strip is seen several times.
         let mut watch = |index: usize, pass: Pass| {
             let seconds = clock() - last;
-            match times.iter_mut().find(|time| (time.0, time.1) == (index, pass)) {
-                Some(time) => time.2.push(seconds),
-                None => times.push((index, pass, vec![seconds])),
-            }
+            let place = times.iter().position(|time| (time.0, time.1) == (index, pass));
+            let place = place.unwrap_or_else(|| {
+                times.push((index, pass, vec![]));
+                times.len() - 1
+            });
+            let rounds = &mut times[place].2;
+            rounds.resize(round + 1, 0.0);
+            rounds[round] += seconds;
             last = clock();
         };
         workspace.forward(values, &mut watch);

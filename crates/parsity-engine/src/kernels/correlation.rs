@@ -157,7 +157,7 @@ fn correlate_rows<I: Isa>(
         assert!(target.len() >= correlation.target_len << lanes);
     }
     let row = correlation.grid.width << lanes;
-    let first = rows.start;
+    let first = correlation.grid.first(&rows);
     let call = Call { correlation, lanes, values, source, start, finish, first };
     if row >= I::Wide::WIDTH {
         call.strips::<I, I::Wide>(rows, target);

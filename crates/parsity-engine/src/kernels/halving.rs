@@ -13,15 +13,16 @@ use super::multiversion;
 use super::vector::Vector;
 use crate::network::Value;
 use crate::shape::Shape;
+use std::ops::Range;
 
 multiversion! {
     /// For blocks of 8 or 16 images, of y + the shortcut, over the channels that this has, where that is
-    /// positive, or else 0: `pooled` = the mean of each window of two by two; `phases` = the even and
-    /// odd rows and columns, and `signs` = in which images each position of them is positive. y itself
-    /// stays as it is: nobody reads it again.
+    /// positive, or else 0: `rows` of `pooled` = the mean of each window of two by two; the same rows of
+    /// `phases` = the even and odd rows and columns, and `signs` = in which images each position of them
+    /// is positive. y itself stays as it is: nobody reads it again.
     halve(
         lanes: u32, shortcut: Option<Source>, y: Source,
-        pooled: Target, phases: Target, signs: &mut [u16],
+        pooled: Target, phases: Target, signs: &mut [u16], rows: Range<usize>,
     ) = halve_block<Isa>
 }
 
@@ -33,10 +34,11 @@ fn halve_block<I: Isa>(
     pooled: Target,
     phases: Target,
     signs: &mut [u16],
+    rows: Range<usize>,
 ) {
     match lanes {
-        4 => halve_windows::<I::Wide, 16>(shortcut, y, pooled, phases, signs),
-        _ => halve_windows::<I::Eight, 8>(shortcut, y, pooled, phases, signs),
+        4 => halve_windows::<I::Wide, 16>(shortcut, y, pooled, phases, signs, rows),
+        _ => halve_windows::<I::Eight, 8>(shortcut, y, pooled, phases, signs, rows),
     }
 }
 
@@ -47,9 +49,11 @@ fn halve_windows<V: Vector, const IMAGES: usize>(
     pooled: Target,
     phases: Target,
     signs: &mut [u16],
+    rows: Range<usize>,
 ) {
     let Shape { channels, height, width } = pooled.value.shape;
     check(pooled.value, [y.value, phases.value]);
+    assert!(rows.end <= height);
     assert!(y.numbers.len() >= y.value.len() * IMAGES && signs.len() >= phases.value.len());
     for target in [&pooled, &phases] {
         assert!(target.numbers.len() >= target.value.len() * IMAGES);
@@ -63,7 +67,7 @@ fn halve_windows<V: Vector, const IMAGES: usize>(
     let (zero, quarter) = (V::splat(0.0), V::splat(0.25));
     for channel in 0..channels {
         let added = shortcut.filter(|it| channel < it.value.shape.channels);
-        for row in 0..height {
+        for row in rows.clone() {
             let ys = two_rows(y.value, channel, row);
             let addends = added.map(|it| two_rows(it.value, channel, row));
             let parts = four_rows(phases.value, channel, row);

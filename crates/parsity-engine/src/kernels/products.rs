@@ -21,30 +21,39 @@ const NEIGHBOURS: usize = 4;
 /// stay in the nearest cache.
 pub(crate) const CHUNK: usize = 1536;
 
-/// The output's gradient: where each target's first position stands, and the distance
-/// of two rows.
+/// The output's gradient, or the strip of it that there is room for: where each target's first position
+/// stands, and the distance of two rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Places {
     pub(crate) targets: Vec<u32>,
     pub(crate) row: usize,
+    pub(crate) rows: usize,
     pub(crate) len: usize,
     /// The taps that pass by, if the layer was pruned.
     pub(crate) passage: Option<Passage>,
 }
 
 impl Places {
-    /// Checks that the output's gradient `dy` of `forward` has `rows`.
-    pub(super) fn check(&self, forward: &Correlation, lanes: u32, dy: &[f32], rows: &Range<usize>) {
-        assert!(dy.len() >= self.len << lanes);
+    /// Checks that the output's gradient `dy` of `forward` has `rows`; returns which row is its first.
+    pub(super) fn check(
+        &self,
+        forward: &Correlation,
+        lanes: u32,
+        dy: &[f32],
+        rows: &Range<usize>,
+    ) -> usize {
+        let first = if self.rows == forward.grid.height { 0 } else { rows.start };
+        assert!(dy.len() >= self.len << lanes && rows.end - first <= self.rows);
         assert_eq!(self.targets.len(), forward.targets.len());
-        let last = (rows.len() - 1) * self.row + forward.grid.width;
+        let last = (self.rows - 1) * self.row + forward.grid.width;
         assert!(self.targets.iter().all(|&start| start as usize + last <= self.len));
+        first
     }
 }
 
 /// Adds the gradient of every weight of `forward`, over `rows` of `1 << lanes` images, to
-/// `gradient`: at the latest with the last row. The output's gradient has these rows; `sums` has
-/// room for lanes of all taps, and is what it was after the row before.
+/// `gradient`: at the latest with the last row. The output's gradient has these rows, at least; `sums`
+/// has room for lanes of all taps, and is what it was after the row before.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn weight_gradient(
     forward: &Correlation,
@@ -129,12 +138,12 @@ fn passing_chunks<I: Isa>(
     let Grid { height, width, .. } = forward.grid;
     assert!(!all.is_empty() && all.end <= height);
     assert!(x.len() >= forward.source_len << lanes);
-    places.check(forward, lanes, dy, &all);
+    let first = places.check(forward, lanes, dy, &all);
     let mut sums = [[0.0; LANES]; 32];
     let chunk = (CHUNK / (width << lanes)).clamp(1, height);
     for start in all.clone().step_by(chunk) {
         let rows = start..(start + chunk).min(all.end);
-        let call = Call { forward, places, lanes, x, dy, rows, first: all.start };
+        let call = Call { forward, places, lanes, x, dy, rows, first };
         for block in 0..forward.blocks {
             // Taps stand in the order of what they read, so the same piece of every target
             // reads about the same channels: these stay in the nearest cache.

@@ -171,7 +171,7 @@ fn pruned_tiles<I: Isa>(
     assert!(!all.is_empty() && all.end <= height);
     assert!(x.len() >= forward.source_len << lanes);
     assert_eq!(passage.places.len(), forward.taps.len());
-    places.check(forward, lanes, dy, &all);
+    let first = places.check(forward, lanes, dy, &all);
     let sums = &mut sums[..lanes_of(passage.places.len())];
     // As many rows as leave registers for sums and for what is read.
     let (rows, columns) = tile(&forward.grid);
@@ -192,7 +192,7 @@ fn pruned_tiles<I: Isa>(
                         x,
                         dy,
                         row,
-                        first: all.start,
+                        first,
                         column,
                         sets: row == 0 && column == 0,
                     };

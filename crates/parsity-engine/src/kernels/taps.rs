@@ -93,6 +93,13 @@ pub(crate) struct Grid {
     pub(crate) strip: usize,
 }
 
+impl Grid {
+    /// The row that is the target's first one while it holds `rows`.
+    pub(super) fn first(&self, rows: &Range<usize>) -> usize {
+        if self.strip == self.height { 0 } else { rows.start }
+    }
+}
+
 /// Where what decides over each target's sums stands: they are kept where it is positive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mask {

@@ -16,15 +16,16 @@ use crate::kernels::slabs;
 use crate::kernels::winners::Pool;
 use crate::kernels::winograd::sum_squares;
 use crate::kernels::winograd_gradient::square_gradient;
-use crate::layout::{Halving, halving, pooled_at_once};
+use crate::layout::{Halving, halving, pooled_at_once, rows_near, strips};
 use crate::network::{Flow, Op};
 use std::mem::take;
 use std::ops::Range;
 use std::sync::Arc;
 
 impl Workspace {
-    /// The gradient by the weights of convolution `index`.
-    fn backward_weights(&mut self, index: usize, gradient: &mut [f32]) {
+    /// The gradient by the weights of convolution `index`, over `rows`: all of them, or where taps pass by,
+    /// a strip after the other.
+    fn backward_weights(&mut self, index: usize, rows: Range<usize>, gradient: &mut [f32]) {
         let network = &self.cut.network;
         let (input, output) = (network.ops[index].input(), network.ops[index].output());
         let lanes = network.values[output].lanes;
@@ -39,8 +40,10 @@ impl Workspace {
         }
         let gradient = conv.filled.as_mut().map_or(gradient, |filled| &mut filled.gradient);
         let (x, dy) = (&self.values[input], &self.gradients[output][at]);
-        let (forward, rows) = (&conv.forward, 0..conv.forward.grid.height);
-        bias_gradient(forward, places, lanes, dy, gradient, rows.len());
+        let forward = &conv.forward;
+        if rows.start == 0 {
+            bias_gradient(forward, places, lanes, dy, gradient, forward.grid.height);
+        }
         match &mut conv.way {
             Way::Taps => {
                 let sums = self.scratch.sums.as_chunks_mut().0;
@@ -136,18 +139,32 @@ impl Workspace {
         self.whole[GRADIENTS][input] = self.seat.is_alone();
     }
 
-    /// The gradient by the input of convolution `index`, at all positions; it is the first one by that
-    /// input if `set`.
-    fn backward_conv(&mut self, index: usize, set: bool, values: &[f32]) {
+    /// Whether the gradient by the input of convolution `index` goes to what was copied, and finds
+    /// something there. After that, somebody else would.
+    fn finds_something(&mut self, index: usize) -> bool {
+        let network = &self.cut.network;
+        let flows_to = self.convs[index].as_ref().map(|conv| conv.flows_to);
+        flows_to.is_some_and(|to| {
+            to != network.ops[index].input()
+                && network.flows[index - 1] == Flow::Add
+                && !std::mem::replace(&mut self.flat[to], false)
+        })
+    }
+
+    /// The gradient by the input of convolution `index`, in `rows` of it: all of them, or where taps
+    /// are followed, a strip after the other. It is added to what it finds, if there is something; else
+    /// it is the first one by that input if `set`.
+    fn backward_conv(
+        &mut self,
+        index: usize,
+        rows: Range<usize>,
+        (set, onto): (bool, bool),
+        values: &[f32],
+    ) {
         let network = &self.cut.network;
         let (input, output) = (network.ops[index].input(), network.ops[index].output());
         let lanes = network.values[output].lanes;
-        let conv = self.convs[index].as_ref().expect("a convolution was lowered");
-        // If it goes to what was copied, it may find something there.
-        let flows_to = conv.flows_to;
-        let onto = flows_to != input
-            && network.flows[index - 1] == Flow::Add
-            && !std::mem::replace(&mut self.flat[flows_to], false);
+        let flows_to = self.convs[index].as_ref().expect("a convolution was lowered").flows_to;
         let (dx, to) = self.cut(&self.layout.gradients[flows_to], false);
         let mut numbers = take(&mut self.gradients[flows_to]);
         let conv = self.convs[index].as_mut().expect("a convolution was lowered");
@@ -169,13 +186,22 @@ impl Workspace {
                 let room = &mut self.scratch.terms;
                 sum_squares(backward, kernels, lanes, values, dy.numbers, dx.numbers, ends, room);
             }
-            _ => {
-                let rows = 0..backward.grid.height;
-                correlate(backward, lanes, values, dy.numbers, dx.numbers, ends, rows);
-            }
+            _ => correlate(backward, lanes, values, dy.numbers, dx.numbers, ends, rows),
         }
         self.gradients[flows_to] = numbers;
         self.whole[GRADIENTS][flows_to] = self.seat.is_alone();
+    }
+
+    /// Both gradients of a convolution are computed strip by strip, because both read what its output's
+    /// gradient is there, and what it has read itself: its rows of a strip, if that is so.
+    fn rows_of_both(&self, index: usize) -> Option<usize> {
+        let conv = self.convs[index].as_ref()?;
+        let WeightGradient::Everywhere(places) = &conv.weights else { return None };
+        let rows = rows_near(&self.layout.values[self.cut.network.ops[index].input()]);
+        let height = conv.forward.grid.height;
+        let alike = conv.everywhere()?.grid.height == height;
+        let by_taps = places.passage.is_some() && matches!(conv.way, Way::Taps);
+        (by_taps && alike && rows < height && self.seat.is_alone()).then_some(rows)
     }
 
     /// The halving that ends with operation `index`, if it is clear that it has a gradient.
@@ -272,8 +298,21 @@ impl Workspace {
                 watch(index, Pass::InputGradient);
                 continue;
             }
-            if self.convs[index].is_some() {
-                self.backward_weights(index, gradient);
+            let height = self.convs[index].as_ref().map(|conv| conv.forward.grid.height);
+            if let (Some(height), Some(rows)) = (height, self.rows_of_both(index)) {
+                self.flat[input] = false;
+                self.fill_halo(GRADIENTS, op);
+                let start = (set, self.finds_something(index));
+                for rows in strips(height, rows) {
+                    self.backward_weights(index, rows.clone(), gradient);
+                    watch(index, Pass::WeightGradient);
+                    self.backward_conv(index, rows, start, values);
+                    watch(index, Pass::InputGradient);
+                }
+                continue;
+            }
+            if let Some(height) = height {
+                self.backward_weights(index, 0..height, gradient);
                 watch(index, Pass::WeightGradient);
             }
             if flow == Flow::Stop || self.is_done_behind(index) {
@@ -291,7 +330,10 @@ impl Workspace {
                 self.gather(GRADIENTS, output);
             }
             if let Op::Conv { .. } = op {
-                self.backward_conv(index, set, values);
+                let start = (set, self.finds_something(index));
+                let rows = self.convs[index].as_ref().and_then(Conv::everywhere);
+                let rows = 0..rows.map_or(0, |input| input.grid.height);
+                self.backward_conv(index, rows, start, values);
                 watch(index, Pass::InputGradient);
                 continue;
             }
@@ -358,9 +400,4 @@ impl Workspace {
         // A seat does not know of the others' units.
         self.seat.is_alone() && pools::nobody(codes) && wild.iter().all(|&wild| wild == 0.0)
     }
-}
-
-/// All rows, in strips of `strip`.
-fn strips(height: usize, strip: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..height).step_by(strip).map(move |start| start..(start + strip).min(height))
 }

@@ -12,9 +12,12 @@ use crate::kernels::pooling::{self, correlate_and_pool};
 use crate::kernels::pools::{self, Memory};
 use crate::kernels::slabs;
 use crate::kernels::winograd::sum_squares;
-use crate::layout::{Halving, WIDE, copied_at_once, halving, pooled_at_once, rectified_at_once};
+use crate::layout::{
+    Halving, WIDE, copied_at_once, halving, pooled_at_once, rectified_at_once, rows_near, strips,
+};
 use crate::network::{Op, Window};
 use std::mem::take;
+use std::ops::Range;
 use std::sync::Arc;
 
 impl Workspace {
@@ -38,7 +41,8 @@ impl Workspace {
                 continue;
             }
             if let Some((last, halving)) = self.halving_from(index).filter(|it| it.0 < end) {
-                self.forward_halving(halving);
+                let height = network.values[halving.pooled].shape.height;
+                self.forward_halving(halving, 0..height);
                 watch(last, Pass::Forward);
                 done = last + 1;
                 continue;
@@ -68,8 +72,25 @@ impl Workspace {
             }
             if let Op::Conv { onto, .. } = *op {
                 // Whoever asks for what is not rectified yet stops before that.
-                self.forward_conv(index, onto, index + 1 < end, values);
-                watch(index, Pass::Forward);
+                let at_once = index + 1 < end;
+                let halving = self.halving_from(index + 1);
+                let halving = halving.filter(|it| it.0 < end && it.1.value == output);
+                let (height, rows) = self.rows_of_conv(index);
+                match halving.filter(|_| rows < height) {
+                    Some((last, halving)) => {
+                        for rows in strips(height, rows) {
+                            self.forward_conv(index, onto, at_once, rows.clone(), values);
+                            watch(index, Pass::Forward);
+                            self.forward_halving(halving, rows.start / 2..rows.end / 2);
+                            watch(last, Pass::Forward);
+                        }
+                        done = last + 1;
+                    }
+                    None => {
+                        self.forward_conv(index, onto, at_once, 0..height, values);
+                        watch(index, Pass::Forward);
+                    }
+                }
                 continue;
             }
             let (x, from) = self.cut(&self.layout.values[input], reach == Reach::Other);
@@ -110,8 +131,25 @@ impl Workspace {
         }
     }
 
-    /// A convolution; what it writes is also rectified, if a ReLU comes next and may be done `at_once`.
-    fn forward_conv(&mut self, index: usize, onto: bool, at_once: bool, values: &[f32]) {
+    /// How many rows convolution `index` writes, and how many of them it may write before what comes next
+    /// reads these: all, unless it follows lists of taps.
+    fn rows_of_conv(&self, index: usize) -> (usize, usize) {
+        let conv = self.convs[index].as_ref().expect("a convolution was lowered");
+        let height = conv.forward.grid.height;
+        let rows = rows_near(&self.layout.values[self.cut.network.ops[index].output()]);
+        (height, if matches!(conv.way, Way::Taps) { rows } else { height })
+    }
+
+    /// `rows` of a convolution; what it writes is also rectified, if a ReLU comes next and may be done
+    /// `at_once`.
+    fn forward_conv(
+        &mut self,
+        index: usize,
+        onto: bool,
+        at_once: bool,
+        rows: Range<usize>,
+        values: &[f32],
+    ) {
         let network = &self.cut.network;
         let (input, output) = (network.ops[index].input(), network.ops[index].output());
         let lanes = network.values[input].lanes;
@@ -133,7 +171,7 @@ impl Workspace {
         let x = Source { value: &self.layout.values[input], numbers: &self.values[input] };
         let y = Target { value: &y, numbers: &mut numbers[to] };
         let conv = self.convs[index].as_mut().expect("a convolution was lowered");
-        let (forward, rows) = (&conv.forward, 0..conv.forward.grid.height);
+        let forward = &conv.forward;
         let values = conv.filled.as_ref().map_or(values, |filled| &filled.values);
         match &mut conv.way {
             Way::Flat(flat) if !scores_by_taps(lanes) => {
@@ -164,7 +202,7 @@ impl Workspace {
     /// The halving that begins with operation `index`, and the operation with which it ends.
     fn halving_from(&self, index: usize) -> Option<(usize, Halving)> {
         let network = &self.cut.network;
-        let length = match network.ops[index] {
+        let length = match network.ops.get(index)? {
             Op::Add { .. } => 4,
             Op::Relu { .. } => 3,
             _ => return None,
@@ -175,7 +213,9 @@ impl Workspace {
         (whole && self.halves_at_once(&found)).then_some((last, found))
     }
 
-    fn forward_halving(&mut self, Halving { shortcut, value, pooled, phases }: Halving) {
+    /// `rows` of what is pooled, and of the phases.
+    fn forward_halving(&mut self, halving: Halving, rows: Range<usize>) {
+        let Halving { shortcut, value, pooled, phases } = halving;
         let layout = &self.layout.values;
         let mut numbers = [pooled, phases].map(|it| take(&mut self.values[it]));
         let [means, parts] = &mut numbers;
@@ -183,7 +223,7 @@ impl Workspace {
         let (shortcut, y) = (shortcut.map(source), source(value));
         let means = Target { value: &layout[pooled], numbers: means };
         let parts = Target { value: &layout[phases], numbers: parts };
-        halve(layout[value].lanes, shortcut, y, means, parts, &mut self.signs[phases]);
+        halve(layout[value].lanes, shortcut, y, means, parts, &mut self.signs[phases], rows);
         [self.values[pooled], self.values[phases]] = numbers;
     }
 
