@@ -3,7 +3,8 @@
 //! What a convolution writes is the largest value of a network, and if it is pooled at once
 //! nobody ever reads all of it. So a strip of rows is computed and pooled before the next
 //! one, in the same place, which stays in the nearest cache. The same holds for its gradient
-//! if only the weights need that.
+//! if only the weights need that; and for the gradient by the phases of a halving, which goes straight to
+//! what was halved.
 
 use crate::kernels::LANES;
 use crate::kernels::frame::Frame;
@@ -24,7 +25,8 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    pub(crate) fn new(network: &Network) -> Self {
+    /// For a thread that works `alone` at a block, or one of several.
+    pub(crate) fn new(network: &Network, alone: bool) -> Self {
         let (mut values, mut gradients) = (network.values.clone(), network.gradients.clone());
         for (index, op) in network.ops.iter().enumerate() {
             let Some(window) = pooled_at_once(network, index) else { continue };
@@ -36,6 +38,12 @@ impl Layout {
             values[op.output()].shape.height = rows(STRIP);
             if network.flows[index] == Flow::Stop {
                 gradients[op.output()].shape.height = rows(CHUNK);
+            }
+        }
+        for phases in (0..network.ops.len()).filter_map(|last| Some(halving(network, last)?.phases)) {
+            let gradient = &mut gradients[phases];
+            if alone && gradient.lanes >= WIDE {
+                gradient.shape.height = rows_near(gradient).min(gradient.shape.height);
             }
         }
         Layout { values, gradients }
@@ -150,6 +158,13 @@ pub(crate) struct Halving {
     pub(crate) phases: usize,
 }
 
+impl Halving {
+    /// The operation with which it begins, if it ends with operation `last`.
+    pub(crate) fn first(&self, last: usize) -> usize {
+        last - if self.shortcut.is_some() { 3 } else { 2 }
+    }
+}
+
 /// The halving that ends with operation `last`.
 pub(crate) fn halving(network: &Network, last: usize) -> Option<Halving> {
     let [.., Op::Relu { input: from, output: value }, pool, split] = network.ops[..=last] else {
@@ -168,5 +183,11 @@ pub(crate) fn halving(network: &Network, last: usize) -> Option<Halving> {
     let flows = network.flows[last] == Flow::Set && network.flows[last - 1] == Flow::Add;
     // So that what was rectified need not be there as a whole.
     let read_again = network.ops[last + 1..].iter().any(|op| op.input() == value);
-    (alike && fits && flows && !read_again).then_some(Halving { shortcut, value, pooled, phases })
+    // So that the gradient by the phases may come strip by strip.
+    let reads = match network.ops.get(last + 1)? {
+        Op::Conv { input, .. } => *input == phases && pooled_at_once(network, last + 1).is_none(),
+        _ => false,
+    };
+    (alike && fits && flows && reads && !read_again)
+        .then_some(Halving { shortcut, value, pooled, phases })
 }

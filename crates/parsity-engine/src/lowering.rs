@@ -374,7 +374,7 @@ impl<'a> Lowering<'a> {
             width,
             source_row: output.columns(),
             target_row: input.columns(),
-            strip: height,
+            strip: input.shape.height.min(height),
         };
         let list = List {
             sources: shape.filters,

@@ -8,6 +8,7 @@
 mod backward;
 mod forward;
 mod reach;
+mod strips;
 
 use crate::conv::Conv;
 use crate::examples::Material;
@@ -44,7 +45,8 @@ pub fn block_bytes(network: &Network, batch: usize) -> usize {
     let numbers = |values: &[Value]| -> usize {
         values.iter().map(|value| value.numbers().next_multiple_of(16)).sum()
     };
-    let layout = Layout::new(&network);
+    // Several threads at one block need most.
+    let layout = Layout::new(&network, false);
     let scratch = Scratch::new(&network);
     let numbers = numbers(&layout.values) + numbers(&layout.gradients);
     (numbers + scratch.images.len() + scratch.sums.len() + scratch.terms.len()) * size_of::<f32>()
@@ -183,7 +185,7 @@ impl Workspace {
     pub(crate) fn new(program: &Arc<Program>, images: u32, seat: Seat) -> Self {
         let cut = Arc::new(Cut::new(program.network(), images));
         let network = &cut.network;
-        let layout = Layout::new(network);
+        let layout = Layout::new(network, seat.is_alone());
         let room = |values: &[Value]| values.iter().map(|it| Numbers::new(it.numbers())).collect();
         let mut codes = vec![vec![]; network.values.len()];
         for (value, count) in pooled(network) {

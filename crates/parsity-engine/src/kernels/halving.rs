@@ -108,9 +108,11 @@ fn halve_windows<V: Vector, const IMAGES: usize>(
 
 multiversion! {
     /// For the same blocks: dy = what the phases have of it, and its share of each window, where the phases
-    /// were positive by their `signs`; else 0.
-    halve_gradient(lanes: u32, signs: Signs, pooled: Source, phases: Source, dy: Target)
-        = halve_gradient_block<Isa>
+    /// were positive by their `signs`; else 0. Of windows in `rows`; if the gradient by the phases has no
+    /// room for all rows, it has these.
+    halve_gradient(
+        lanes: u32, signs: Signs, pooled: Source, phases: Source, dy: Target, rows: Range<usize>,
+    ) = halve_gradient_block<Isa>
 }
 
 #[inline(always)]
@@ -120,10 +122,11 @@ fn halve_gradient_block<I: Isa>(
     pooled: Source,
     phases: Source,
     dy: Target,
+    rows: Range<usize>,
 ) {
     match lanes {
-        4 => halve_gradient_windows::<I::Wide, 16>(signs, pooled, phases, dy),
-        _ => halve_gradient_windows::<I::Eight, 8>(signs, pooled, phases, dy),
+        4 => halve_gradient_windows::<I::Wide, 16>(signs, pooled, phases, dy, rows),
+        _ => halve_gradient_windows::<I::Eight, 8>(signs, pooled, phases, dy, rows),
     }
 }
 
@@ -133,10 +136,14 @@ fn halve_gradient_windows<V: Vector, const IMAGES: usize>(
     pooled: Source,
     phases: Source,
     dy: Target,
+    rows: Range<usize>,
 ) {
     let Shape { channels, height, width } = pooled.value.shape;
-    check(pooled.value, [dy.value, phases.value]);
     check(pooled.value, [dy.value, signs.value]);
+    let Shape { height: held, width: columns, .. } = phases.value.shape;
+    let first = if held < height { rows.start } else { 0 };
+    assert_eq!(phases.value.shape.channels, 4 * channels);
+    assert!(rows.end <= height && rows.end - first <= held && columns >= width);
     for source in [pooled, phases] {
         assert!(source.numbers.len() >= source.value.len() * IMAGES);
     }
@@ -145,10 +152,10 @@ fn halve_gradient_windows<V: Vector, const IMAGES: usize>(
     let one = V::splat(1.0);
     let (zero, quarter) = (V::splat(0.0), V::splat(0.25));
     for channel in 0..channels {
-        for row in 0..height {
+        for row in rows.clone() {
             let deciding = four_rows(signs.value, channel, row);
             let to = two_rows(dy.value, channel, row);
-            let parts = four_rows(phases.value, channel, row);
+            let parts = four_rows(phases.value, channel, row - first);
             let means = pooled.value.row(channel, row);
             for position in 0..width {
                 for lane in (0..IMAGES).step_by(V::WIDTH) {

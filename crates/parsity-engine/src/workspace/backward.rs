@@ -16,7 +16,7 @@ use crate::kernels::slabs;
 use crate::kernels::winners::Pool;
 use crate::kernels::winograd::sum_squares;
 use crate::kernels::winograd_gradient::square_gradient;
-use crate::layout::{Halving, halving, pooled_at_once, rows_near, strips};
+use crate::layout::{Halving, pooled_at_once, strips};
 use crate::network::{Flow, Op};
 use std::mem::take;
 use std::ops::Range;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 impl Workspace {
     /// The gradient by the weights of convolution `index`, over `rows`: all of them, or where taps pass by,
     /// a strip after the other.
-    fn backward_weights(&mut self, index: usize, rows: Range<usize>, gradient: &mut [f32]) {
+    pub(super) fn backward_weights(&mut self, index: usize, rows: Range<usize>, gradient: &mut [f32]) {
         let network = &self.cut.network;
         let (input, output) = (network.ops[index].input(), network.ops[index].output());
         let lanes = network.values[output].lanes;
@@ -36,7 +36,7 @@ impl Workspace {
         }
         let WeightGradient::Everywhere(places) = &conv.weights else { return };
         if pooled_at_once(network, index).is_some() && conv.input.is_none() {
-            return self.backward_strips(index, gradient);
+            return self.backward_pooled(index, gradient);
         }
         let gradient = conv.filled.as_mut().map_or(gradient, |filled| &mut filled.gradient);
         let (x, dy) = (&self.values[input], &self.gradients[output][at]);
@@ -64,7 +64,7 @@ impl Workspace {
 
     /// The same of a convolution of which nothing else is asked, and of the pool behind it, a strip of
     /// rows after the other.
-    fn backward_strips(&mut self, index: usize, gradient: &mut [f32]) {
+    fn backward_pooled(&mut self, index: usize, gradient: &mut [f32]) {
         let network = &self.cut.network;
         let Op::ReluMaxPool { input: between, output, window } = network.ops[index + 1] else {
             unreachable!("it is pooled at once")
@@ -141,7 +141,7 @@ impl Workspace {
 
     /// Whether the gradient by the input of convolution `index` goes to what was copied, and finds
     /// something there. After that, somebody else would.
-    fn finds_something(&mut self, index: usize) -> bool {
+    pub(super) fn finds_something(&mut self, index: usize) -> bool {
         let network = &self.cut.network;
         let flows_to = self.convs[index].as_ref().map(|conv| conv.flows_to);
         flows_to.is_some_and(|to| {
@@ -154,7 +154,7 @@ impl Workspace {
     /// The gradient by the input of convolution `index`, in `rows` of it: all of them, or where taps
     /// are followed, a strip after the other. It is added to what it finds, if there is something; else
     /// it is the first one by that input if `set`.
-    fn backward_conv(
+    pub(super) fn backward_conv(
         &mut self,
         index: usize,
         rows: Range<usize>,
@@ -192,33 +192,19 @@ impl Workspace {
         self.whole[GRADIENTS][flows_to] = self.seat.is_alone();
     }
 
-    /// Both gradients of a convolution are computed strip by strip, because both read what its output's
-    /// gradient is there, and what it has read itself: its rows of a strip, if that is so.
-    fn rows_of_both(&self, index: usize) -> Option<usize> {
-        let conv = self.convs[index].as_ref()?;
-        let WeightGradient::Everywhere(places) = &conv.weights else { return None };
-        let rows = rows_near(&self.layout.values[self.cut.network.ops[index].input()]);
-        let height = conv.forward.grid.height;
-        let alike = conv.everywhere()?.grid.height == height;
-        let by_taps = places.passage.is_some() && matches!(conv.way, Way::Taps);
-        (by_taps && alike && rows < height && self.seat.is_alone()).then_some(rows)
-    }
-
-    /// The halving that ends with operation `index`, if it is clear that it has a gradient.
-    fn halving_to(&self, index: usize) -> Option<Halving> {
-        let found = halving(&self.cut.network, index)?;
-        let flat = self.flat[found.pooled] || self.flat[found.phases];
-        (self.halves_at_once(&found) && !flat).then_some(found)
-    }
-
-    fn backward_halving(&mut self, Halving { value, pooled, phases, .. }: Halving) {
+    /// The gradient of a halving, in `rows` of what was pooled. There is one by the phases.
+    pub(super) fn backward_halving(&mut self, halving: &Halving, rows: Range<usize>) {
+        let Halving { value, pooled, phases, .. } = *halving;
+        if std::mem::replace(&mut self.flat[pooled], false) {
+            self.gradients[pooled].fill(0.0);
+        }
         let mut numbers = take(&mut self.gradients[value]);
         let layout = &self.layout.gradients;
         let signs = Signs { value: &self.layout.values[phases], bits: &self.signs[phases] };
         let means = Source { value: &layout[pooled], numbers: &self.gradients[pooled] };
         let parts = Source { value: &layout[phases], numbers: &self.gradients[phases] };
         let dy = Target { value: &layout[value], numbers: &mut numbers };
-        halve_gradient(layout[value].lanes, signs, means, parts, dy);
+        halve_gradient(layout[value].lanes, signs, means, parts, dy, rows);
         self.gradients[value] = numbers;
         self.flat[value] = false;
     }
@@ -260,12 +246,6 @@ impl Workspace {
             if index >= rest {
                 continue;
             }
-            if let Some(halving) = self.halving_to(index) {
-                self.backward_halving(halving);
-                watch(index, Pass::InputGradient);
-                rest = index - 2;
-                continue;
-            }
             let (op, flow) = (&network.ops[index], network.flows[index]);
             let (input, output) = (op.input(), op.output());
             let lanes = network.values[output].lanes;
@@ -298,21 +278,15 @@ impl Workspace {
                 watch(index, Pass::InputGradient);
                 continue;
             }
-            let height = self.convs[index].as_ref().map(|conv| conv.forward.grid.height);
-            if let (Some(height), Some(rows)) = (height, self.rows_of_both(index)) {
-                self.flat[input] = false;
-                self.fill_halo(GRADIENTS, op);
-                let start = (set, self.finds_something(index));
-                for rows in strips(height, rows) {
-                    self.backward_weights(index, rows.clone(), gradient);
-                    watch(index, Pass::WeightGradient);
-                    self.backward_conv(index, rows, start, values);
-                    watch(index, Pass::InputGradient);
+            if let Op::Conv { .. } = op {
+                let flows = flow != Flow::Stop;
+                let done = flows.then(|| self.backward_strips(index, set, values, gradient, watch));
+                if let Some(first) = done.flatten() {
+                    rest = first;
+                    continue;
                 }
-                continue;
-            }
-            if let Some(height) = height {
-                self.backward_weights(index, 0..height, gradient);
+                let conv = self.convs[index].as_ref().expect("a convolution was lowered");
+                self.backward_weights(index, 0..conv.forward.grid.height, gradient);
                 watch(index, Pass::WeightGradient);
             }
             if flow == Flow::Stop || self.is_done_behind(index) {

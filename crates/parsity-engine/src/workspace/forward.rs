@@ -13,7 +13,7 @@ use crate::kernels::pools::{self, Memory};
 use crate::kernels::slabs;
 use crate::kernels::winograd::sum_squares;
 use crate::layout::{
-    Halving, WIDE, copied_at_once, halving, pooled_at_once, rectified_at_once, rows_near, strips,
+    Halving, WIDE, copied_at_once, pooled_at_once, rectified_at_once, strips,
 };
 use crate::network::{Op, Window};
 use std::mem::take;
@@ -131,15 +131,6 @@ impl Workspace {
         }
     }
 
-    /// How many rows convolution `index` writes, and how many of them it may write before what comes next
-    /// reads these: all, unless it follows lists of taps.
-    fn rows_of_conv(&self, index: usize) -> (usize, usize) {
-        let conv = self.convs[index].as_ref().expect("a convolution was lowered");
-        let height = conv.forward.grid.height;
-        let rows = rows_near(&self.layout.values[self.cut.network.ops[index].output()]);
-        (height, if matches!(conv.way, Way::Taps) { rows } else { height })
-    }
-
     /// `rows` of a convolution; what it writes is also rectified, if a ReLU comes next and may be done
     /// `at_once`.
     fn forward_conv(
@@ -197,20 +188,6 @@ impl Workspace {
     /// reach for channels of others; so do small blocks, of which a vector holds several positions.
     pub(super) fn halves_at_once(&self, halving: &Halving) -> bool {
         self.seat.is_alone() && self.layout.values[halving.value].lanes >= WIDE
-    }
-
-    /// The halving that begins with operation `index`, and the operation with which it ends.
-    fn halving_from(&self, index: usize) -> Option<(usize, Halving)> {
-        let network = &self.cut.network;
-        let length = match network.ops.get(index)? {
-            Op::Add { .. } => 4,
-            Op::Relu { .. } => 3,
-            _ => return None,
-        };
-        let last = index + length - 1;
-        let found = (last < network.ops.len()).then(|| halving(network, last))??;
-        let whole = found.shortcut.is_some() == (length == 4);
-        (whole && self.halves_at_once(&found)).then_some((last, found))
     }
 
     /// `rows` of what is pooled, and of the phases.
