@@ -40,7 +40,8 @@ impl Layout {
                 gradients[op.output()].shape.height = rows(CHUNK);
             }
         }
-        for phases in (0..network.ops.len()).filter_map(|last| Some(halving(network, last)?.phases)) {
+        for phases in (0..network.ops.len()).filter_map(|last| Some(halving(network, last)?.phases))
+        {
             let gradient = &mut gradients[phases];
             if alone && gradient.lanes >= WIDE {
                 gradient.shape.height = rows_near(gradient).min(gradient.shape.height);
@@ -188,6 +189,10 @@ pub(crate) fn halving(network: &Network, last: usize) -> Option<Halving> {
         Op::Conv { input, .. } => *input == phases && pooled_at_once(network, last + 1).is_none(),
         _ => false,
     };
-    (alike && fits && flows && reads && !read_again)
-        .then_some(Halving { shortcut, value, pooled, phases })
+    (alike && fits && flows && reads && !read_again).then_some(Halving {
+        shortcut,
+        value,
+        pooled,
+        phases,
+    })
 }

@@ -95,7 +95,8 @@ impl Tile<'_> {
             // SAFETY: as the caller promises.
             unsafe {
                 let target = target.as_ptr().add(self.place(turn, sharer));
-                let stands = |row, column| V::load(target.add(row * target_row + column * V::WIDTH));
+                let stands =
+                    |row, column| V::load(target.add(row * target_row + column * V::WIDTH));
                 if bias == NONE {
                     each!(row, column => sums[row][column] = stands(row, column));
                 } else {
@@ -212,7 +213,8 @@ impl Tile<'_> {
         let (zero, mut wilds) = (V::splat(0.0), [V::splat(0.0); 4]);
         // SAFETY: as the caller promises.
         unsafe {
-            let sum = |row: usize, column: usize| V::load(sums.add((row * COLUMNS + column) * LANES));
+            let sum =
+                |row: usize, column: usize| V::load(sums.add((row * COLUMNS + column) * LANES));
             for pair in 0..ROWS / 2 {
                 let place = pooled.value.row(of, row + pair) + column;
                 let code = (of * height + row + pair) * width + column;

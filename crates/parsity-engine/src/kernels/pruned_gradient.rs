@@ -2,7 +2,7 @@
 //!
 //! The gradient of what a filter has written at a *tile* of positions stays in registers while the
 //! filter's taps pass by, in stretches, so that what neighbours read is loaded once. A tile is four
-//! rows of four positions, or fewer rows of eight. Each of its rows is summed up by itself, and each tap
+//! rows of up to six positions, or fewer rows of eight. Each of its rows is summed up by itself, and each tap
 //! has `LANES` lanes in memory to which these sums are added, row after row and tile after tile; they
 //! are folded when all positions are done. So a gradient has the same bits whatever the machine's
 //! vectors are, and whoever else passes by.
@@ -22,10 +22,11 @@ use super::vector::{Vector, at_hand, at_once};
 use super::{LANES, multiversion};
 use std::ops::Range;
 
-/// Positions on each side of a tile.
-const SIDE: usize = 4;
-/// Positions of a row of a tile where there are not rows enough.
-const LONG: usize = 2 * SIDE;
+/// Rows of a tile, and the most positions of each.
+const HEIGHT: usize = 4;
+const WIDTH: usize = 6;
+/// Where there are not rows enough: so many, of at most so many positions.
+const FLAT: (usize, usize) = (2, 8);
 /// Bytes of lanes, and of what a tile reads, that should stay near.
 const NEAR: usize = 112 * 1024;
 /// Taps of a filter that are worth loading a tile.
@@ -140,9 +141,9 @@ fn blocks(forward: &Correlation, sources: usize) -> usize {
     bytes.div_ceil(NEAR).min(taps / (WORTH * forward.targets.len().max(1))).max(1)
 }
 
-/// Rows and columns of a tile.
+/// Rows of a tile, and the most columns.
 fn tile(grid: &Grid) -> (usize, usize) {
-    if grid.height >= SIDE { (SIDE, SIDE) } else { (SIDE * SIDE / LONG, LONG) }
+    if grid.height >= HEIGHT { (HEIGHT, WIDTH) } else { FLAT }
 }
 
 multiversion! {
@@ -175,15 +176,15 @@ fn pruned_tiles<I: Isa>(
     let sums = &mut sums[..lanes_of(passage.places.len())];
     // As many rows as leave registers for sums and for what is read.
     let (rows, columns) = tile(&forward.grid);
-    let at_once = if I::ALONE >= 24 { rows } else { rows / 2 };
+    let at_once = if I::ALONE >= 24 { rows } else { 1 };
+    let pieces = width.div_ceil(columns);
     for block in &passage.blocks {
         let turns = &passage.turns[block.clone()];
         for row in all.clone().step_by(rows) {
             let end = (row + rows).min(all.end);
-            let mut column = 0;
-            while column < width {
-                let left = width - column;
-                let count = if left < columns { left.min(SIDE) } else { columns };
+            for piece in 0..pieces {
+                let column = width * piece / pieces;
+                let count = width * (piece + 1) / pieces - column;
                 for row in (row..end).step_by(at_once) {
                     let tile = Tile {
                         forward,
@@ -198,7 +199,6 @@ fn pruned_tiles<I: Isa>(
                     };
                     tile.sized::<I>(at_once.min(end - row), count, turns, sums);
                 }
-                column += count;
             }
         }
     }
@@ -238,9 +238,11 @@ impl Tile<'_> {
                 }
             };
         }
-        sized!((1, 1)(1, 2)(1, 3)(1, 4)(1, 8)(2, 1)(2, 2)(2, 3)(2, 4)(2, 8)(3, 1)(3, 2)(3, 3)(
-            3, 4
-        )(4, 1)(4, 2)(4, 3)(4, 4));
+        sized!((1, 1)(1, 2)(1, 3)(1, 4)(1, 5)(1, 6)(1, 7)(1, 8)(2, 1)(2, 2)(2, 3)(2, 4)(2, 5)(
+            2, 6
+        )(2, 7)(2, 8)(3, 1)(3, 2)(3, 3)(3, 4)(3, 5)(3, 6)(4, 1)(4, 2)(4, 3)(4, 4)(
+            4, 5
+        )(4, 6));
     }
 
     /// The taps of all `turns` pass by.
@@ -351,29 +353,33 @@ unsafe fn pass<V: Vector, const KIND: usize, const ROWS: usize, const COLUMNS: u
 ) {
     let distances = KINDS[KIND];
     let last = distances[distances.len() - 1] as usize;
-    let mut sums = [[V::splat(0.0); ROWS]; LONGEST];
+    let mut totals = [V::splat(0.0); LONGEST];
     // SAFETY: as the caller promises.
     unsafe {
+        for tap in 0..distances.len() {
+            if !sets {
+                totals[tap] = V::load(lanes.add(tap * LANES));
+            }
+        }
         for row in 0..ROWS {
+            let mut sums = [V::splat(0.0); LONGEST];
             for column in 0..COLUMNS + last {
                 let x = V::load(x.add(column * LANES));
                 for tap in 0..distances.len() {
                     let behind = distances[tap] as usize;
                     if column >= behind && column - behind < COLUMNS {
                         let dy = dy[row][column - behind];
-                        sums[tap][row] = sums[tap][row].add_product(dy, x);
+                        sums[tap] = sums[tap].add_product(dy, x);
                     }
                 }
+            }
+            for tap in 0..distances.len() {
+                totals[tap] = totals[tap].plus(sums[tap]);
             }
             x = at_hand(x.wrapping_add(x_row));
         }
         for tap in 0..distances.len() {
-            let to = lanes.add(tap * LANES);
-            let mut sum = if sets { V::splat(0.0) } else { V::load(to) };
-            for row in 0..ROWS {
-                sum = sum.plus(sums[tap][row]);
-            }
-            sum.store(to);
+            totals[tap].store(lanes.add(tap * LANES));
         }
     }
 }

@@ -25,7 +25,12 @@ use std::sync::Arc;
 impl Workspace {
     /// The gradient by the weights of convolution `index`, over `rows`: all of them, or where taps pass by,
     /// a strip after the other.
-    pub(super) fn backward_weights(&mut self, index: usize, rows: Range<usize>, gradient: &mut [f32]) {
+    pub(super) fn backward_weights(
+        &mut self,
+        index: usize,
+        rows: Range<usize>,
+        gradient: &mut [f32],
+    ) {
         let network = &self.cut.network;
         let (input, output) = (network.ops[index].input(), network.ops[index].output());
         let lanes = network.values[output].lanes;

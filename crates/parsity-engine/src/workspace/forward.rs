@@ -12,9 +12,7 @@ use crate::kernels::pooling::{self, correlate_and_pool};
 use crate::kernels::pools::{self, Memory};
 use crate::kernels::slabs;
 use crate::kernels::winograd::sum_squares;
-use crate::layout::{
-    Halving, WIDE, copied_at_once, pooled_at_once, rectified_at_once, strips,
-};
+use crate::layout::{Halving, WIDE, copied_at_once, pooled_at_once, rectified_at_once, strips};
 use crate::network::{Op, Window};
 use std::mem::take;
 use std::ops::Range;
