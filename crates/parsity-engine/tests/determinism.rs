@@ -155,9 +155,28 @@ fn neither_threads_nor_instructions_change_a_bit_and_steps_do_not_allocate() {
         }
     }
 
+    // Large values go through strip by strip where a thread is alone with a block, and as a whole where
+    // several share one; from layers that nothing was taken from to pruned ones.
+    let large = support::resnet_8();
+    let run = |threads: usize| {
+        let mut team = Team::new(threads);
+        let parameters = large.parameters();
+        let survivors = [parameters, parameters * 7 / 10, parameters * 3 / 10, parameters / 10];
+        sessions_of(&large, 8, survivors).map(|mut session| {
+            let losses: Vec<u64> = (0..2).map(|_| session.step(&mut team).to_bits()).collect();
+            let weights: Vec<u32> = session.weights().iter().map(|w| w.to_bits()).collect();
+            (losses, weights)
+        })
+    };
+    let alone = run(1);
+    for threads in [2, 3] {
+        assert!(run(threads) == alone, "{threads} threads, large values");
+    }
+
     for (threads, batch_size) in [(1, 64), (2, 64), (2, 8)] {
         let mut team = Team::new(threads);
-        for mut session in sessions(batch_size) {
+        let large = sessions_of(&large, batch_size, [large.parameters() / 10]);
+        for mut session in sessions(batch_size).into_iter().chain(large) {
             let mut all = (0..300).collect();
             for _ in 0..3 {
                 session.step(&mut team);
