@@ -347,11 +347,6 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    /// Whether it adds to what its output already is.
-    pub(crate) fn adds(&self) -> bool {
-        matches!(self, Op::Add { .. } | Op::Conv { onto: true, .. })
-    }
-
     pub(crate) fn input(&self) -> usize {
         *{ *self }.ends().0
     }

@@ -52,8 +52,10 @@ impl Workspace {
                 self.fill_halo(VALUES, op);
                 self.gather(VALUES, input);
             }
-            if reach == Reach::Other && op.adds() {
-                self.gather(VALUES, output);
+            if let Op::Add { .. } = op {
+                self.forward_shortcut(input, output);
+                watch(index, Pass::Forward);
+                continue;
             }
             self.whole[VALUES][output] = reach == Reach::Other || self.seat.is_alone();
             if let Some(window) = pooled_at_once(network, index) {
@@ -106,7 +108,7 @@ impl Workspace {
             let x = Source { value: &x, numbers: &self.values[input][from] };
             let y = Target { value: &y, numbers: target };
             match *op {
-                Op::Conv { .. } => unreachable!("convolutions go another way"),
+                Op::Conv { .. } | Op::Add { .. } => unreachable!("these go another way"),
                 Op::Relu { .. } => layers::relu(lanes, x, y),
                 Op::ReluMaxPool { window, .. } => {
                     let first = self.first_code(output);
@@ -118,7 +120,6 @@ impl Workspace {
                 Op::MaxPool { window, .. } => pools::max_pool(window, lanes, x, y),
                 Op::AveragePool { window, .. } => pools::average_pool(window, lanes, x, y),
                 Op::Split { split, .. } => layers::split(split, lanes, x, y),
-                Op::Add { .. } => layers::add_channels(lanes, x, y, false),
                 Op::Deal { .. } => {
                     let [takes, _] = self.deals[index].as_ref().expect("a deal has takes");
                     slabs::deal(takes, x, y, true);
@@ -190,7 +191,7 @@ impl Workspace {
 
     /// `rows` of what is pooled, and of the phases.
     fn forward_halving(&mut self, halving: Halving, rows: Range<usize>) {
-        let Halving { shortcut, value, pooled, phases } = halving;
+        let Halving { shortcut, value, pooled, phases, .. } = halving;
         let layout = &self.layout.values;
         let mut numbers = [pooled, phases].map(|it| take(&mut self.values[it]));
         let [means, parts] = &mut numbers;
@@ -200,6 +201,22 @@ impl Workspace {
         let parts = Target { value: &layout[phases], numbers: parts };
         halve(layout[value].lanes, shortcut, y, means, parts, &mut self.signs[phases], rows);
         [self.values[pooled], self.values[phases]] = numbers;
+    }
+
+    /// Adds `input` to the first channels of `output`, as far as these are computed here.
+    fn forward_shortcut(&mut self, input: usize, output: usize) {
+        let values = &self.layout.values;
+        let channels = values[input].shape.channels;
+        let own = self.seat.share(values[output].shape.channels);
+        let (x, from) = values[input].part(&(own.start.min(channels)..own.end.min(channels)));
+        let (y, to) = self.cut(&values[output], false);
+        let lanes = y.lanes;
+        let mut numbers = take(&mut self.values[output]);
+        let x = Source { value: &x, numbers: &self.values[input][from.start << lanes..] };
+        let y = Target { value: &y, numbers: &mut numbers[to] };
+        layers::add_channels(lanes, x, y, false);
+        self.values[output] = numbers;
+        self.whole[VALUES][output] = self.seat.is_alone();
     }
 
     /// A convolution and the pool behind it.
