@@ -12,6 +12,7 @@ use crate::kernels::pools::TWO_BY_TWO;
 use crate::kernels::products::CHUNK;
 use crate::kernels::winograd::KERNEL;
 use crate::network::{Flow, Network, Op, Split, Value, Window};
+use crate::shape::Shape;
 use std::ops::Range;
 
 /// Numbers of a row, times rows, that keep all registers busy.
@@ -156,6 +157,9 @@ pub(crate) struct Halving {
     pub(crate) shortcut: Option<usize>,
     pub(crate) value: usize,
     pub(crate) pooled: usize,
+    /// The value to which what was pooled is added, if nobody else reads it: the gradient by it is that
+    /// of as many channels there, and need not be copied.
+    pub(crate) added_to: Option<usize>,
     pub(crate) phases: usize,
 }
 
@@ -189,10 +193,35 @@ pub(crate) fn halving(network: &Network, last: usize) -> Option<Halving> {
         Op::Conv { input, .. } => *input == phases && pooled_at_once(network, last + 1).is_none(),
         _ => false,
     };
-    (alike && fits && flows && reads && !read_again).then_some(Halving {
-        shortcut,
-        value,
-        pooled,
-        phases,
+    (alike && fits && flows && reads && !read_again).then(|| {
+        let added_to = added_alone(network, pooled);
+        Halving { shortcut, value, pooled, added_to, phases }
     })
+}
+
+/// The value to which `part` is added, if nobody else reads `part`, and if no operation before that reads
+/// the sum: on the way back, nobody changes the gradient of that any more.
+fn added_alone(network: &Network, part: usize) -> Option<usize> {
+    let mut readers = network.ops.iter().zip(0..).filter(|(op, _)| op.input() == part);
+    let (&Op::Add { output, .. }, index) = readers.next()? else { return None };
+    let stays = network.ops[..index].iter().all(|op| op.input() != output);
+    (readers.next().is_none() && stays && network.flows[index] == Flow::Set).then_some(output)
+}
+
+/// Whether operation `index` pools all that the operation before it has rectified in place, and hands the
+/// first gradient back: it can be masked as it is written.
+pub(crate) fn pools_rectified(network: &Network, index: usize) -> bool {
+    let Some(before) = index.checked_sub(1) else { return false };
+    match (network.ops[before], network.ops[index]) {
+        (Op::Relu { input: from, output: to }, Op::AveragePool { input, window, .. }) => {
+            let covered = covers(window, network.values[input].shape);
+            from == to && to == input && network.flows[index] == Flow::Set && covered
+        }
+        _ => false,
+    }
+}
+
+/// Whether every position of `shape` lies in one window.
+pub(crate) fn covers(window: Window, shape: Shape) -> bool {
+    window.tiles(shape) || window.sees_all(shape)
 }

@@ -1,7 +1,9 @@
 //! Pooling: the highest or the mean of windows, and the way back.
 
 use super::isa::Isa;
-use super::layers::{Source, Target, each, rectified, relu_in_place_body, with_images};
+use super::layers::{
+    Source, Target, each, keep_where_positive, rectified, relu_in_place_body, with_images,
+};
 use super::{LANES, multiversion};
 use crate::network::{Value, Window};
 use crate::shape::Shape;
@@ -390,13 +392,23 @@ fn average_pool_body(window: Window, lanes: u32, x: Source, y: Target) {
 }
 
 multiversion! {
-    /// dx += each window's dy, shared evenly; or dx = that, if `set`, which windows must cover.
-    average_pool_gradient(window: Window, lanes: u32, dy: Source, dx: Target, set: bool)
-        = average_pool_gradient_body
+    /// dx += each window's dy, shared evenly; or dx = that, if `set`, which windows must cover: then it
+    /// becomes zero where `deciding` is not positive.
+    average_pool_gradient(
+        window: Window, lanes: u32, deciding: Option<Source>, dy: Source, dx: Target, set: bool,
+    ) = average_pool_gradient_body
 }
 
 #[inline(always)]
-fn average_pool_gradient_body(window: Window, lanes: u32, dy: Source, dx: Target, set: bool) {
+fn average_pool_gradient_body(
+    window: Window,
+    lanes: u32,
+    deciding: Option<Source>,
+    dy: Source,
+    dx: Target,
+    set: bool,
+) {
+    assert!(set || deciding.is_none());
     let share = 1.0 / (window.height * window.width) as f32;
     with_images!(lanes, |IMAGES| {
         let from = dy.numbers.as_chunks::<IMAGES>().0;
@@ -419,6 +431,11 @@ fn average_pool_gradient_body(window: Window, lanes: u32, dy: Source, dx: Target
                             dx[image] = before + given[image];
                         }
                     }
+                }
+                if let Some(deciding) = deciding {
+                    let from = deciding.value.row(channel, row) << lanes;
+                    let dx = to[start..][..dx.value.shape.width].as_flattened_mut();
+                    keep_where_positive(&deciding.numbers[from..][..dx.len()], dx);
                 }
             }
         }

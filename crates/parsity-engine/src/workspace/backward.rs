@@ -16,7 +16,7 @@ use crate::kernels::slabs;
 use crate::kernels::winners::Pool;
 use crate::kernels::winograd::sum_squares;
 use crate::kernels::winograd_gradient::square_gradient;
-use crate::layout::{Halving, pooled_at_once, strips};
+use crate::layout::{Halving, covers, pooled_at_once, pools_rectified, strips};
 use crate::network::{Flow, Op};
 use std::mem::take;
 use std::ops::Range;
@@ -199,14 +199,17 @@ impl Workspace {
 
     /// The gradient of a halving, in `rows` of what was pooled. There is one by the phases.
     pub(super) fn backward_halving(&mut self, halving: &Halving, rows: Range<usize>) {
-        let Halving { value, pooled, phases, .. } = *halving;
-        if std::mem::replace(&mut self.flat[pooled], false) {
+        let Halving { value, pooled, added_to, phases, .. } = *halving;
+        let is_flat = std::mem::replace(&mut self.flat[pooled], false);
+        if is_flat {
             self.gradients[pooled].fill(0.0);
         }
         let mut numbers = take(&mut self.gradients[value]);
         let layout = &self.layout.gradients;
+        let sum = added_to.filter(|_| !is_flat).unwrap_or(pooled);
+        let (means, _) = layout[sum].part(&(0..layout[pooled].shape.channels));
         let signs = Signs { value: &self.layout.values[phases], bits: &self.signs[phases] };
-        let means = Source { value: &layout[pooled], numbers: &self.gradients[pooled] };
+        let means = Source { value: &means, numbers: &self.gradients[sum] };
         let parts = Source { value: &layout[phases], numbers: &self.gradients[phases] };
         let dy = Target { value: &layout[value], numbers: &mut numbers };
         halve_gradient(layout[value].lanes, signs, means, parts, dy, rows);
@@ -216,8 +219,19 @@ impl Workspace {
 
     /// Whether operation `index` has masked the gradient by its input.
     fn masks(&self, index: usize) -> bool {
-        let conv = self.convs.get(index).and_then(Option::as_ref);
-        conv.and_then(Conv::everywhere).is_some_and(|input| input.mask.is_some())
+        match self.convs.get(index) {
+            Some(Some(conv)) => conv.everywhere().is_some_and(|input| input.mask.is_some()),
+            Some(None) => pools_rectified(&self.cut.network, index),
+            None => false,
+        }
+    }
+
+    /// Whether operation `index` adds what was pooled on the way into a residual block: the halving finds
+    /// its gradient in that of the sum.
+    fn is_found_by_halving(&self, index: usize) -> bool {
+        let Op::Add { input, output } = self.cut.network.ops[index] else { return false };
+        let mut halvings = (0..index).filter_map(|last| self.halving_to(last));
+        halvings.any(|halving| (halving.pooled, halving.added_to) == (input, Some(output)))
     }
 
     /// Whether operation `index` makes a rectified copy, and the convolution behind it has handed its
@@ -298,6 +312,9 @@ impl Workspace {
                 continue;
             }
             self.flat[input] = false;
+            if self.is_found_by_halving(index) {
+                continue;
+            }
             let conv = self.convs[index].as_ref();
             if conv.is_some_and(|conv| matches!(conv.input, Some(InputGradient::AtWinners(_)))) {
                 self.backward_to_winners(index, set);
@@ -344,12 +361,13 @@ impl Workspace {
                     pools::max_pool_gradient(window, lanes, x, y, dy, dx);
                 }
                 Op::AveragePool { window, .. } => {
-                    let shape = dx.value.shape;
-                    let covered = window.tiles(shape) || window.sees_all(shape);
+                    let covered = covers(window, dx.value.shape);
                     if set && !covered {
                         dx.numbers.fill(0.0);
                     }
-                    pools::average_pool_gradient(window, lanes, dy, dx, set && covered);
+                    let deciding = pools_rectified(network, index).then_some(x);
+                    let set = set && covered;
+                    pools::average_pool_gradient(window, lanes, deciding, dy, dx, set);
                 }
                 Op::Split { split, .. } => {
                     if set && !split.covers(dx.value.shape, dy.value.shape) {
