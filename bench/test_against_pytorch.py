@@ -52,6 +52,19 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(whats, ["2 threads against one, B ≥ 64"])
         self.assertIn("90 % sparse, B = 512, threads: 2", missed[0].detail)
 
+    def test_the_factor_must_be_reached_by_all_but_two_threads_at_one_block(self):
+        def judged(where):
+            def speed(batch_size, sparsity, threads):
+                factor = 1.4 if where(batch_size, threads) else 1 / (1.0 - sparsity)
+                return threads * 100 * (factor if sparsity > 0 else 1)
+
+            lines = [row for row in judge(made_up_rows(speed)) if "70 % sparse against" in row.what]
+            return [row.bound.verdict(row.measured) for row in lines[:3]]
+
+        self.assertEqual(judged(lambda b, t: b <= 8 and t == 2)[2], "holds")
+        self.assertEqual(judged(lambda b, t: b <= 8 and t == 1)[1], "**missed**")
+        self.assertEqual(judged(lambda b, t: b == 512 and t == 2)[0], "**missed**")
+
 
 if __name__ == "__main__":
     unittest.main()
