@@ -119,6 +119,13 @@ impl Passage {
         Some(passage)
     }
 
+    /// The taps of a block of sources.
+    fn taps(&self, block: &Range<usize>) -> Range<usize> {
+        let first =
+            |turn: usize| self.turns.get(turn).map_or(self.places.len(), |it| it.tap as usize);
+        first(block.start)..first(block.end)
+    }
+
     /// Adds a turn.
     fn add(&mut self, stretches: &[Stretch], lanes: u32) {
         let mut counts = [0; KINDS.len()];
@@ -173,13 +180,18 @@ fn pruned_tiles<I: Isa>(
     assert!(x.len() >= forward.source_len << lanes);
     assert_eq!(passage.places.len(), forward.taps.len());
     let first = places.check(forward, lanes, dy, &all);
-    let sums = &mut sums[..lanes_of(passage.places.len())];
+    assert!(sums.len() >= lanes_of(passage.places.len()));
+    // Where all rows come at once, a block of sources is folded before the next one comes, whose lanes take
+    // the same place: it is still near.
+    let whole = all.len() == height;
     // As many rows as leave registers for sums and for what is read.
     let (rows, columns) = tile(&forward.grid);
     let at_once = if I::ALONE >= 24 { rows } else { 1 };
     let pieces = width.div_ceil(columns);
     for block in &passage.blocks {
         let turns = &passage.turns[block.clone()];
+        let taps = passage.taps(block);
+        let begin = if whole { taps.start } else { 0 };
         for row in all.clone().step_by(rows) {
             let end = (row + rows).min(all.end);
             for piece in 0..pieces {
@@ -196,13 +208,17 @@ fn pruned_tiles<I: Isa>(
                         first,
                         column,
                         sets: row == 0 && column == 0,
+                        begin,
                     };
                     tile.sized::<I>(at_once.min(end - row), count, turns, sums);
                 }
             }
         }
+        if whole {
+            fold(sums, &passage.places[taps], &mut gradient[passage.weights.clone()]);
+        }
     }
-    if all.end == height {
+    if all.end == height && !whole {
         fold(sums, &passage.places, &mut gradient[passage.weights.clone()]);
     }
 }
@@ -220,6 +236,8 @@ struct Tile<'a> {
     column: usize,
     /// Whether it is the first one of a layer: lanes begin with its sums.
     sets: bool,
+    /// The tap whose lanes are the first ones.
+    begin: usize,
 }
 
 impl Tile<'_> {
@@ -256,7 +274,7 @@ impl Tile<'_> {
         turns: &[Turn],
         sums: &mut [Lanes],
     ) {
-        let Tile { forward, places, passage, row, column, .. } = *self;
+        let Tile { forward, places, passage, row, column, begin, .. } = *self;
         let x_row = forward.grid.source_row * LANES;
         let dy_row = places.row * LANES;
         let x_start = (row * forward.grid.source_row + column) * LANES;
@@ -279,8 +297,8 @@ impl Tile<'_> {
                         next: [std::ptr::null(); AHEAD],
                     };
                     reads.begin();
-                    let mut lanes =
-                        sums.as_mut_ptr().add(turn.tap as usize).cast::<f32>().add(part);
+                    let lanes = sums.as_mut_ptr().add(turn.tap as usize - begin);
+                    let mut lanes = lanes.cast::<f32>().add(part);
                     macro_rules! kinds {
                         ($($kind:ident)*) => { $(
                             for _ in 0..turn.counts[$kind] {
