@@ -72,7 +72,8 @@ pub(super) enum Reach {
     Own,
     /// All of them: a convolution.
     All,
-    /// Others. It is a small operation: every seat does all of it.
+    /// Others. It is a small operation: every seat does all of it. (But a shortcut is added by each seat to
+    /// its own channels.)
     Other,
 }
 
